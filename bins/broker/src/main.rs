@@ -1,0 +1,2 @@
+//! The `hopline-broker` program.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `hopline-publish` program.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `hopline-report` program.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `hopline-subscribe` program.
+fn main() {}
