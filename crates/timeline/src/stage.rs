@@ -1,0 +1,221 @@
+use std::borrow::Cow;
+
+/// The point of a message's way at which a stamp is taken.
+///
+/// The discriminant is the stage's code in a timeline (0x01 to 0x7f). Codes that are not listed
+/// here are kept by every reader and shown as `#` and the number.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
+#[repr(u8)]
+pub enum Stage {
+    /// Publisher: when the schedule wanted the message sent (open loop only).
+    Due = 1,
+    /// Application: the message was made.
+    Create = 2,
+    /// Messenger: the message was handed over (`put`).
+    Publish = 3,
+    /// The sections are encoded and the transfer is in the outbox.
+    Serialize = 4,
+    /// Just before the write call that takes the stamp's own octets: filled in late.
+    Send = 5,
+    /// The read call that held the delivery's last octet returned.
+    Receive = 6,
+    /// Decoded, as far as this node decodes.
+    Deserialize = 7,
+    /// Broker: put on a queue.
+    Enqueue = 8,
+    /// Broker: taken from the queue for a consumer; the detail is a [`Wait`].
+    Dequeue = 9,
+    /// Broker: handed to the outgoing link.
+    Republish = 10,
+    /// Subscriber: queued for the application.
+    QueueEvent = 11,
+    /// Subscriber: taken by the application.
+    NextEvent = 12,
+    /// Kernel: given to the device queue.
+    KernelSched = 13,
+    /// Kernel: handed to the device.
+    KernelSend = 14,
+    /// Kernel: acknowledged by the peer's TCP.
+    KernelAck = 15,
+    /// Kernel: arrived at the socket.
+    KernelReceive = 16,
+    /// A broker of another make: its own stamp of the message's arrival.
+    ForeignIngress = 32,
+    /// A broker or client of another make: its own stamp of the message's departure.
+    ForeignSent = 33,
+}
+
+impl Stage {
+    /// Every stage, in the order of their codes.
+    pub const ALL: &[Stage] = &[
+        Stage::Due,
+        Stage::Create,
+        Stage::Publish,
+        Stage::Serialize,
+        Stage::Send,
+        Stage::Receive,
+        Stage::Deserialize,
+        Stage::Enqueue,
+        Stage::Dequeue,
+        Stage::Republish,
+        Stage::QueueEvent,
+        Stage::NextEvent,
+        Stage::KernelSched,
+        Stage::KernelSend,
+        Stage::KernelAck,
+        Stage::KernelReceive,
+        Stage::ForeignIngress,
+        Stage::ForeignSent,
+    ];
+
+    /// The stage's octet in a timeline.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The stage of a code; `None` for one that this version does not know.
+    pub fn from_code(code: u8) -> Option<Stage> {
+        Self::ALL.iter().copied().find(|stage| stage.code() == code)
+    }
+
+    /// The name in reports and records, such as `QUEUE_EVENT`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Due => "DUE",
+            Stage::Create => "CREATE",
+            Stage::Publish => "PUBLISH",
+            Stage::Serialize => "SERIALIZE",
+            Stage::Send => "SEND",
+            Stage::Receive => "RECEIVE",
+            Stage::Deserialize => "DESERIALIZE",
+            Stage::Enqueue => "ENQUEUE",
+            Stage::Dequeue => "DEQUEUE",
+            Stage::Republish => "REPUBLISH",
+            Stage::QueueEvent => "QUEUE_EVENT",
+            Stage::NextEvent => "NEXT_EVENT",
+            Stage::KernelSched => "KERNEL_SCHED",
+            Stage::KernelSend => "KERNEL_SEND",
+            Stage::KernelAck => "KERNEL_ACK",
+            Stage::KernelReceive => "KERNEL_RECEIVE",
+            Stage::ForeignIngress => "FOREIGN_INGRESS",
+            Stage::ForeignSent => "FOREIGN_SENT",
+        }
+    }
+
+    /// The stage of a [`name`](Self::name), spelled exactly so.
+    pub fn from_name(name: &str) -> Option<Stage> {
+        Self::ALL.iter().copied().find(|stage| stage.name() == name)
+    }
+
+    /// The name of any code: that of its stage, or `#77` where no stage has code 77.
+    pub fn name_of(code: u8) -> Cow<'static, str> {
+        match Self::from_code(code) {
+            Some(stage) => Cow::Borrowed(stage.name()),
+            None => Cow::Owned(format!("#{code}")),
+        }
+    }
+
+    /// The code of any name that [`name_of`](Self::name_of) gives.
+    pub fn code_of(name: &str) -> Option<u8> {
+        match name.strip_prefix('#') {
+            Some(number) => number.parse().ok(),
+            None => Self::from_name(name).map(Stage::code),
+        }
+    }
+}
+
+/// What a message waited for: the detail octet of a [`Stage::Dequeue`] or [`Stage::Send`] stamp.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Wait {
+    /// It left in the wake-up that brought it, or nothing is known.
+    #[default]
+    None = 0,
+    /// No consumer was attached.
+    NoConsumer = 1,
+    /// No consumer had link credit.
+    NoCredit = 2,
+    /// The session's remote incoming window was closed.
+    SessionWindow = 3,
+    /// The connection's outbox was full: the peer or the path took octets too slowly.
+    SocketFull = 4,
+    /// A message before it, which has to leave first, waited.
+    Order = 5,
+}
+
+impl Wait {
+    /// Every reason, in the order of their codes.
+    pub const ALL: &[Wait] = &[
+        Wait::None,
+        Wait::NoConsumer,
+        Wait::NoCredit,
+        Wait::SessionWindow,
+        Wait::SocketFull,
+        Wait::Order,
+    ];
+
+    /// The detail octet.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The reason of a detail octet; `None` for one that this version does not know.
+    pub fn from_code(code: u8) -> Option<Wait> {
+        Self::ALL.iter().copied().find(|wait| wait.code() == code)
+    }
+
+    /// The name in reports and records, such as `no-credit`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wait::None => "none",
+            Wait::NoConsumer => "no-consumer",
+            Wait::NoCredit => "no-credit",
+            Wait::SessionWindow => "session-window",
+            Wait::SocketFull => "socket-full",
+            Wait::Order => "order",
+        }
+    }
+
+    /// The reason of a [`name`](Self::name), spelled exactly so.
+    pub fn from_name(name: &str) -> Option<Wait> {
+        Self::ALL.iter().copied().find(|wait| wait.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_names_are_unique_and_lead_back() {
+        for (index, &stage) in Stage::ALL.iter().enumerate() {
+            assert_eq!(Stage::from_code(stage.code()), Some(stage));
+            assert_eq!(Stage::from_name(stage.name()), Some(stage));
+            assert!((0x01..=0x7f).contains(&stage.code()));
+            assert!(Stage::ALL[..index].iter().all(|earlier| *earlier < stage));
+        }
+        for &wait in Wait::ALL {
+            assert_eq!(Wait::from_code(wait.code()), Some(wait));
+            assert_eq!(Wait::from_name(wait.name()), Some(wait));
+        }
+    }
+
+    #[test]
+    fn every_code_has_a_name_that_leads_back() {
+        for code in 0..=u8::MAX {
+            assert_eq!(Stage::code_of(&Stage::name_of(code)), Some(code));
+        }
+        assert_eq!(Stage::name_of(77), "#77");
+        assert_eq!(Stage::name_of(9), "DEQUEUE");
+        for not_a_name in ["", "#", "#256", "#-1", "dequeue", "DEQUEUE "] {
+            assert_eq!(Stage::code_of(not_a_name), None, "{not_a_name:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_codes_are_told_apart() {
+        assert_eq!(Stage::from_code(0), None);
+        assert_eq!(Stage::from_code(0x7f), None);
+        assert_eq!(Wait::from_code(6), None);
+    }
+}
