@@ -1,0 +1,172 @@
+//! One row of figures for each leg of the way.
+
+use std::collections::HashMap;
+
+use hdrhistogram::CreationError;
+use hopline_timeline::{Delay, Unmeasured};
+
+use crate::distribution::Distribution;
+use crate::names::NameId;
+use crate::way::LegKind;
+
+/// How many rows are kept; samples of further ones are only counted. A row takes 250 KiB at most.
+pub const ROW_LIMIT: usize = 512;
+
+/// A stage, and at which node; end to end, nodes aren't told apart.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Point {
+    pub(crate) node: Option<NameId>,
+    pub(crate) stage: u8,
+}
+
+/// What a row is about.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) kind: LegKind,
+    pub(crate) from: Point,
+    pub(crate) to: Point,
+    /// The detail octet of a [`LegKind::Wait`].
+    pub(crate) wait: Option<u8>,
+}
+
+/// The figures of one leg.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) key: Key,
+    pub(crate) delays: Distribution,
+    /// Samples without a delay: a stamp wasn't filled in.
+    pub(crate) missing: u64,
+    /// Samples without a delay: two clocks that nothing ties together.
+    pub(crate) no_common_clock: u64,
+    /// The greatest error bound of a delay between two clocks; 0 where all were of one clock.
+    pub(crate) error_bound_ns: u64,
+    out_of_range: u64,
+    shared_ns: i128,
+}
+
+impl Row {
+    fn new(key: Key, delays: Distribution) -> Self {
+        let (missing, no_common_clock, error_bound_ns, out_of_range) = (0, 0, 0, 0);
+        Self { key, delays, missing, no_common_clock, error_bound_ns, out_of_range, shared_ns: 0 }
+    }
+
+    fn add(&mut self, delay: Result<Delay, Unmeasured>, shares: bool) {
+        match delay {
+            Ok(Delay { delay_ns, error_bound_ns }) => {
+                self.delays.record(delay_ns);
+                self.error_bound_ns = self.error_bound_ns.max(error_bound_ns);
+                self.shared_ns += if shares { i128::from(delay_ns) } else { 0 };
+            }
+            Err(Unmeasured::Missing) => self.missing += 1,
+            Err(Unmeasured::Clocks) => self.no_common_clock += 1,
+            Err(Unmeasured::Range) => self.out_of_range += 1,
+        }
+    }
+
+    /// How often the leg was met, measured or not.
+    pub(crate) fn met(&self) -> u64 {
+        self.delays.count() + self.missing + self.no_common_clock + self.out_of_range
+    }
+
+    /// Delays beyond the range; those beyond 64 bits enter no other figure.
+    pub(crate) fn saturated(&self) -> u64 {
+        self.delays.saturated() + self.out_of_range
+    }
+
+    /// The time that the leg took of messages whose delay from end to end is known.
+    pub(crate) fn shared_ns(&self) -> i128 {
+        self.shared_ns
+    }
+}
+
+/// The rows, in the order in which they were first met.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Row>,
+    index: HashMap<Key, usize>,
+    blank: Distribution,
+    unlisted: u64,
+}
+
+impl Table {
+    pub(crate) fn new() -> Result<Self, CreationError> {
+        let blank = Distribution::new()?;
+        Ok(Self { rows: Vec::new(), index: HashMap::new(), blank, unlisted: 0 })
+    }
+
+    /// Adds a sample. `shares`: its message's delay from end to end is known.
+    pub(crate) fn add(&mut self, key: Key, delay: Result<Delay, Unmeasured>, shares: bool) {
+        match self.row(key) {
+            Some(row) => row.add(delay, shares),
+            None => self.unlisted += 1,
+        }
+    }
+
+    fn row(&mut self, key: Key) -> Option<&mut Row> {
+        let next = self.rows.len();
+        let at = match self.index.get(&key) {
+            Some(&at) => at,
+            None if next == ROW_LIMIT => return None,
+            None => {
+                self.index.insert(key, next);
+                self.rows.push(Row::new(key, self.blank.fresh()));
+                next
+            }
+        };
+        self.rows.get_mut(at)
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+
+    pub(crate) fn of(&self, kind: LegKind) -> impl Iterator<Item = &Row> {
+        self.rows().filter(move |row| row.key.kind == kind)
+    }
+
+    /// Samples for which there was no row left.
+    pub(crate) fn unlisted(&self) -> u64 {
+        self.unlisted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Names;
+
+    fn key(stage: u8, node: &str, names: &mut Names) -> Key {
+        let point = Point { node: Some(names.id(node)), stage };
+        Key { kind: LegKind::Stage, from: point, to: point, wait: None }
+    }
+
+    #[test]
+    fn rows_beyond_the_limit_are_counted_and_cost_nothing() {
+        let mut names = Names::default();
+        let mut table = Table::new().unwrap();
+        let nanosecond = Ok(Delay { delay_ns: 1, error_bound_ns: 0 });
+        for n in 0..ROW_LIMIT + 3 {
+            let key = key(1, &format!("node-{n}"), &mut names);
+            table.add(key, nanosecond, true);
+            table.add(key, nanosecond, true);
+        }
+        assert_eq!(table.rows().count(), ROW_LIMIT);
+        assert_eq!(table.unlisted(), 6);
+    }
+
+    #[test]
+    fn a_row_counts_what_it_could_not_measure() {
+        let mut names = Names::default();
+        let mut table = Table::new().unwrap();
+        let key = key(1, "node", &mut names);
+        table.add(key, Ok(Delay { delay_ns: 5, error_bound_ns: 30 }), true);
+        table.add(key, Ok(Delay { delay_ns: -7, error_bound_ns: 20 }), false);
+        table.add(key, Err(Unmeasured::Missing), true);
+        table.add(key, Err(Unmeasured::Clocks), true);
+        table.add(key, Err(Unmeasured::Range), true);
+        let row = table.rows().next().unwrap();
+        assert_eq!((row.met(), row.delays.count(), row.delays.negative()), (5, 2, 1));
+        assert_eq!((row.missing, row.no_common_clock, row.saturated()), (1, 1, 1));
+        assert_eq!((row.error_bound_ns, row.shared_ns()), (30, 5));
+    }
+}

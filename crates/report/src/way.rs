@@ -1,0 +1,225 @@
+//! The way of one message, cut into legs.
+
+use hopline_timeline::{Delay, Stage, Stamp, Timeline, Unmeasured};
+
+/// What a leg is a part of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LegKind {
+    /// From the origin, or from DUE, to the last stamp.
+    EndToEnd,
+    /// From DUE to the origin: how late the message was made.
+    SendLag,
+    /// From a node's SEND to the RECEIVE of the next one.
+    Hop,
+    /// From a node's RECEIVE to its SEND; at the first node from the origin, at the last node to
+    /// the last stamp.
+    Stay,
+    /// From one stamp to the next inside a node.
+    Stage,
+    /// The stage that ends in a DEQUEUE or SEND stamp, told apart by what the message waited for.
+    Wait,
+}
+
+/// From one stamp of a timeline to another.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leg<'a> {
+    pub(crate) kind: LegKind,
+    pub(crate) from: &'a Stamp,
+    pub(crate) to: &'a Stamp,
+}
+
+/// A stamp, and the time since the filled-in stamp before it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step<'a> {
+    pub(crate) stamp: &'a Stamp,
+    pub(crate) delay: Result<Delay, Unmeasured>,
+}
+
+/// A timeline of at least one stamp, cut into the visits it paid to nodes.
+///
+/// Hops and stays together are the way from the origin to the end, each moment once.
+#[derive(Clone, Debug)]
+pub(crate) struct Way<'a> {
+    timeline: &'a Timeline,
+    origin: &'a Stamp,
+    end: &'a Stamp,
+    due: Option<&'a Stamp>,
+    visits: Vec<Visit<'a>>,
+}
+
+/// Stamps of one node that follow each other.
+///
+/// Without RECEIVE or SEND, a visit begins and ends with its first and last stamp that isn't the
+/// kernel's: brokers of other makes have no better ones.
+#[derive(Copy, Clone, Debug)]
+struct Visit<'a> {
+    stamps: &'a [Stamp],
+    entry: &'a Stamp,
+    exit: &'a Stamp,
+}
+
+impl<'a> Way<'a> {
+    /// `None` where nothing was stamped.
+    pub(crate) fn new(timeline: &'a Timeline) -> Option<Self> {
+        let mut visits: Vec<_> = Parts { timeline, rest: &timeline.stamps }.collect();
+        let (first, due) = visits.first_mut().map(|first| (first.begin(), first.due()))?;
+        let end = visits.last_mut()?.finish();
+        Some(Self { timeline, origin: first, end, due, visits })
+    }
+
+    /// CREATE, or else where the first visit begins.
+    pub(crate) fn origin(&self) -> &'a Stamp {
+        self.origin
+    }
+
+    /// Where the last visit ends, NEXT_EVENT as a rule.
+    pub(crate) fn end(&self) -> &'a Stamp {
+        self.end
+    }
+
+    /// The delay from the origin to the end.
+    pub(crate) fn end_to_end(&self) -> Result<Delay, Unmeasured> {
+        self.timeline.delay(self.origin, self.end)
+    }
+
+    /// Every leg, in the order of the way.
+    pub(crate) fn legs(&self) -> impl Iterator<Item = Leg<'a>> {
+        let (origin, end) = (self.origin, self.end);
+        let whole = Leg { kind: LegKind::EndToEnd, from: origin, to: end };
+        let due = self.due.into_iter().flat_map(move |due| {
+            let from_due = Leg { kind: LegKind::EndToEnd, from: due, to: end };
+            [from_due, Leg { kind: LegKind::SendLag, from: due, to: origin }]
+        });
+        let previous = std::iter::once(None).chain(self.visits.iter().map(Some));
+        let parts = previous.zip(&self.visits).flat_map(|(previous, visit)| {
+            let hop = previous.map(|previous| previous.hop_to(visit));
+            hop.into_iter().chain(visit.legs())
+        });
+        std::iter::once(whole).chain(due).chain(parts)
+    }
+
+    /// The stamps before the origin in the order of writing: DUE as a rule.
+    pub(crate) fn before_origin(&self) -> impl Iterator<Item = &'a Stamp> {
+        self.timeline.stamps.iter().take_while(|stamp| !std::ptr::eq(*stamp, self.origin))
+    }
+
+    /// The stamps after the origin in the order of writing.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'a>> {
+        let timeline = self.timeline;
+        let mut last = self.origin;
+        let after = timeline.stamps.iter().skip(self.before_origin().count() + 1);
+        after.map(move |stamp| {
+            let delay = timeline.delay(last, stamp);
+            if stamp.at.is_some() {
+                last = stamp;
+            }
+            Step { stamp, delay }
+        })
+    }
+}
+
+impl<'a> Visit<'a> {
+    fn new(stamps: &'a [Stamp]) -> Option<Self> {
+        let entry = find(stamps, Stage::Receive).or_else(|| first_of_program(stamps))?;
+        let last_send = stamps.iter().rfind(|stamp| is(stamp, Stage::Send));
+        let exit = last_send.or_else(|| last_of_program(stamps))?;
+        Some(Self { stamps, entry, exit })
+    }
+
+    /// The first visit begins where the message was made.
+    fn begin(&mut self) -> &'a Stamp {
+        self.entry = find(self.stamps, Stage::Create).unwrap_or(self.entry);
+        self.entry
+    }
+
+    /// The last visit ends with its last stamp, whatever that is.
+    fn finish(&mut self) -> &'a Stamp {
+        self.exit = last_of_program(self.stamps).unwrap_or(self.exit);
+        self.exit
+    }
+
+    fn due(&self) -> Option<&'a Stamp> {
+        find(self.stamps, Stage::Due).filter(|due| !std::ptr::eq(*due, self.entry))
+    }
+
+    fn hop_to(&self, next: &Visit<'a>) -> Leg<'a> {
+        Leg { kind: LegKind::Hop, from: self.exit, to: next.entry }
+    }
+
+    fn legs(&self) -> impl Iterator<Item = Leg<'a>> + use<'a> {
+        let Self { stamps, entry, exit } = *self;
+        let stay = Leg { kind: LegKind::Stay, from: entry, to: exit };
+        let stay = (!std::ptr::eq(entry, exit)).then_some(stay);
+        let pairs = stamps.iter().zip(stamps.iter().skip(1));
+        let stages = pairs.filter(|(from, _)| !is(from, Stage::Due)).flat_map(|(from, to)| {
+            let wait = tells_wait(to).then_some(Leg { kind: LegKind::Wait, from, to });
+            std::iter::once(Leg { kind: LegKind::Stage, from, to }).chain(wait)
+        });
+        stay.into_iter().chain(stages)
+    }
+}
+
+/// Cuts where the node changes, and where a node receives what it has sent itself.
+struct Parts<'a> {
+    timeline: &'a Timeline,
+    rest: &'a [Stamp],
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Visit<'a>;
+
+    fn next(&mut self) -> Option<Visit<'a>> {
+        let first = self.rest.first()?;
+        let mut sent = false;
+        let goes_on = |stamp: &&Stamp| {
+            let comes_back = sent && is(stamp, Stage::Receive);
+            sent |= is(stamp, Stage::Send);
+            !comes_back && is_same_node(self.timeline, first, stamp)
+        };
+        let length = self.rest.iter().take_while(goes_on).count();
+        let (visit, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Visit::new(visit)
+    }
+}
+
+fn is_same_node(timeline: &Timeline, a: &Stamp, b: &Stamp) -> bool {
+    let nodes = timeline.nodes.get(a.node).zip(timeline.nodes.get(b.node));
+    a.node == b.node
+        || nodes.is_some_and(|(a, b)| a.name == b.name && a.clock.is_same_as(&b.clock))
+}
+
+/// Whether the stamp's detail says what the message waited for.
+fn tells_wait(stamp: &Stamp) -> bool {
+    is(stamp, Stage::Dequeue) || is(stamp, Stage::Send)
+}
+
+fn is(stamp: &Stamp, stage: Stage) -> bool {
+    stamp.stage == stage.code()
+}
+
+fn find(stamps: &[Stamp], stage: Stage) -> Option<&Stamp> {
+    stamps.iter().find(|stamp| is(stamp, stage))
+}
+
+fn first_of_program(stamps: &[Stamp]) -> Option<&Stamp> {
+    stamps.iter().find(|stamp| is_of_program(stamp)).or(stamps.first())
+}
+
+fn last_of_program(stamps: &[Stamp]) -> Option<&Stamp> {
+    stamps.iter().rfind(|stamp| is_of_program(stamp)).or(stamps.last())
+}
+
+/// A stamp that a program took while it had the message: neither the schedule nor the kernel.
+fn is_of_program(stamp: &Stamp) -> bool {
+    !matches!(
+        stamp.known_stage(),
+        Some(
+            Stage::Due
+                | Stage::KernelSched
+                | Stage::KernelSend
+                | Stage::KernelAck
+                | Stage::KernelReceive
+        )
+    )
+}
