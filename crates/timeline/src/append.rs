@@ -148,3 +148,173 @@ impl<'a> Appender<'a> {
         self.out.get(self.start..).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClockDomain, Node};
+
+    fn begun(before: &[u8]) -> Vec<u8> {
+        let mut out = before.to_vec();
+        new_timeline(TimelineId([0xab; 16]), &mut out);
+        out
+    }
+
+    fn node_record() -> Vec<u8> {
+        Node::new("n", ClockDomain::default()).record()
+    }
+
+    fn at(ns: i64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    /// Flags and number of dropped stamps.
+    fn marks(timeline: &[u8]) -> (u8, u16) {
+        (timeline[1], u16::from_be_bytes([timeline[2], timeline[3]]))
+    }
+
+    #[test]
+    fn a_header_and_a_stamp_lie_as_documented() {
+        let mut out = begun(&[]);
+        assert_eq!(out, [&[1, 0, 0, 0][..], &[0xab; 16]].concat());
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        appender.node(&node_record());
+        appender.stamp(Stage::Dequeue, 2, at(0x0102_0304_0506_0708));
+        assert_eq!(out[20..][..node_record().len()], node_record());
+        assert_eq!(out[20 + node_record().len()..], [9, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn a_slot_is_found_and_filled_in_behind_other_octets() {
+        let mut out = begun(b"sections before");
+        let mut appender = Appender::new(&mut out, 15).unwrap();
+        appender.node(&node_record());
+        let slot = appender.stamp(Stage::Send, 0, Instant::UNFILLED).unwrap();
+        let end = out.len();
+        assert_eq!(out[slot..], i64::MIN.to_be_bytes());
+        out.extend_from_slice(b"body");
+        fill(&mut out[slot..], at(-5));
+        assert_eq!(out[slot..end], (-5_i64).to_be_bytes());
+        assert_eq!(out[end..], *b"body");
+        assert!(out.starts_with(b"sections before\x01\0\0\0"));
+    }
+
+    #[test]
+    fn a_slot_that_is_too_short_stays_as_it_is() {
+        let mut slot = [7; 7];
+        fill(&mut slot, at(1));
+        assert_eq!(slot, [7; 7]);
+    }
+
+    #[test]
+    fn what_is_no_timeline_gets_no_appender() {
+        let mut out = begun(&[]);
+        assert!(Appender::new(&mut out, 1).is_none(), "one octet short");
+        assert!(Appender::new(&mut out, 21).is_none(), "start beyond the end");
+        assert!(Appender::new(&mut out, usize::MAX).is_none());
+        out[0] = 2;
+        assert!(Appender::new(&mut out, 0).is_none(), "version 2");
+        assert!(Appender::new(&mut Vec::new(), 0).is_none());
+        assert!(!is_timeline(&out) && is_timeline(&begun(&[])));
+    }
+
+    #[test]
+    fn the_257th_stamp_is_dropped_and_counted() {
+        let mut out = begun(&[]);
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        appender.node(&node_record());
+        for ns in 0..256 {
+            assert!(appender.stamp(Stage::Create, 0, at(ns)).is_some(), "stamp {ns}");
+        }
+        assert_eq!(marks(appender.timeline()), (0, 0));
+        assert_eq!(appender.stamp(Stage::Create, 0, at(256)), None);
+        assert_eq!(appender.stamp(Stage::Create, 0, at(257)), None);
+        assert_eq!(marks(&out), (OVERFLOW, 2));
+        assert_eq!(count_stamps(&out), MAX_STAMPS);
+    }
+
+    #[test]
+    fn stamps_are_counted_across_appenders() {
+        let mut out = begun(b"x");
+        for _ in 0..300 {
+            let mut appender = Appender::new(&mut out, 1).unwrap();
+            if count_stamps(appender.timeline()).is_multiple_of(64) {
+                appender.node(&node_record());
+            }
+            appender.stamp(Stage::Create, 0, at(1));
+        }
+        assert_eq!(count_stamps(&out[1..]), MAX_STAMPS);
+        assert_eq!(marks(&out[1..]), (OVERFLOW, 300 - 256));
+    }
+
+    #[test]
+    fn nothing_exceeds_the_octet_limit() {
+        let mut out = begun(&[]);
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        let record = Node::new("n".repeat(64), ClockDomain::default()).record();
+        let mut written = 0;
+        while marks(appender.timeline()).0 == 0 {
+            appender.node(&record);
+            written += usize::from(appender.stamp(Stage::Receive, 0, at(1)).is_some());
+        }
+        assert_eq!(written, (MAX_OCTETS - HEADER_OCTETS) / (record.len() + STAMP_OCTETS));
+        assert_eq!(out.len(), HEADER_OCTETS + written * (record.len() + STAMP_OCTETS));
+    }
+
+    #[test]
+    fn the_last_octet_can_be_used() {
+        for (octets_left, fits) in [(STAMP_OCTETS, true), (STAMP_OCTETS - 1, false)] {
+            let mut out = begun(&[]);
+            let mut appender = Appender::new(&mut out, 0).unwrap();
+            while appender.timeline().len() + octets_left < MAX_OCTETS {
+                let room = MAX_OCTETS - octets_left - appender.timeline().len();
+                // Never leaves one octet, which no record fits into.
+                let record = if room > 257 { 200 } else { room };
+                appender.reserved(0x81, &vec![0; record - 2]);
+            }
+            assert_eq!(appender.stamp(Stage::Send, 0, at(1)).is_some(), fits);
+            assert_eq!(out.len() == MAX_OCTETS, fits);
+        }
+    }
+
+    #[test]
+    fn no_stamp_follows_a_node_that_did_not_fit() {
+        let mut out = begun(&[]);
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        appender.node(&node_record());
+        while appender.timeline().len() + 60 < MAX_OCTETS {
+            appender.reserved(0xff, &[0; 8]);
+        }
+        let big = Node::new("n".repeat(64), ClockDomain::default()).record();
+        appender.node(&big);
+        assert_eq!(marks(appender.timeline()), (OVERFLOW, 0));
+        let end = appender.timeline().len();
+        assert_eq!(appender.stamp(Stage::Receive, 0, at(1)), None, "would be of the wrong clock");
+        appender.node(&node_record());
+        assert_eq!(Appender::new(&mut out, 0).unwrap().stamp(Stage::Send, 0, at(1)), None);
+        assert_eq!((out.len(), marks(&out)), (end, (OVERFLOW, 2)));
+    }
+
+    #[test]
+    fn the_count_of_dropped_stamps_stops_at_its_greatest_value() {
+        let mut out = begun(&[]);
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        appender.node(&[0x81, 0]);
+        for _ in 0..70_000 {
+            assert_eq!(appender.stamp(Stage::Send, 0, at(1)), None);
+        }
+        assert_eq!(marks(&out), (OVERFLOW, u16::MAX));
+    }
+
+    #[test]
+    fn octets_that_make_no_sense_are_appended_to_all_the_same() {
+        let mut out = begun(&[]);
+        out.resize(3_000, 0);
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        assert!(appender.stamp(Stage::Send, 0, at(1)).is_some());
+        out.resize(10_000, 0x7f);
+        let mut appender = Appender::new(&mut out, 0).unwrap();
+        assert_eq!(appender.stamp(Stage::Send, 0, at(1)), None);
+        assert_eq!((out.len(), marks(&out)), (10_000, (OVERFLOW, 1)));
+    }
+}

@@ -129,3 +129,164 @@ fn sum_of_bounds(a: &ClockDomain, b: &ClockDomain) -> Option<u64> {
         sum.checked_add(bound?)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClockKind, Instant};
+
+    fn node(name: &str, host: u8) -> Node {
+        let clock = ClockDomain { host: [host; 16], ..ClockDomain::default() };
+        Node::new(name, clock)
+    }
+
+    fn stamp(node: usize, stage: Stage, ns: i64) -> Stamp {
+        Stamp { node, stage: stage.code(), detail: 0, at: Some(Instant::from_nanos(ns)) }
+    }
+
+    /// Publisher, broker and subscriber on one host.
+    fn chain() -> Timeline {
+        Timeline {
+            nodes: vec![node("p", 1), node("b", 1), node("s", 1)],
+            stamps: vec![
+                stamp(0, Stage::Create, 5),
+                stamp(0, Stage::Send, 10),
+                stamp(1, Stage::Receive, 30),
+                stamp(1, Stage::Dequeue, 35),
+                stamp(1, Stage::Send, 70),
+                stamp(2, Stage::Receive, 150),
+                stamp(2, Stage::NextEvent, 160),
+            ],
+            ..Timeline::default()
+        }
+    }
+
+    /// The spans as (from node, to node, delay in ns).
+    fn told<'a>(
+        timeline: &'a Timeline,
+        spans: impl Iterator<Item = Span<'a>>,
+    ) -> Vec<(usize, usize, Option<i64>)> {
+        let delay = |span: &Span<'_>| timeline.delay_ns(span.from, span.to);
+        spans.map(|span| (span.from.node, span.to.node, delay(&span))).collect()
+    }
+
+    #[test]
+    fn hops_lie_between_nodes_and_stays_within() {
+        let chain = chain();
+        assert_eq!(told(&chain, chain.hops()), [(0, 1, Some(20)), (1, 2, Some(80))]);
+        assert_eq!(told(&chain, chain.stays()), [(1, 1, Some(40))]);
+    }
+
+    #[test]
+    fn a_hop_spans_nodes_that_do_not_stamp() {
+        let mut chain = chain();
+        chain.stamps.retain(|stamp| stamp.node != 1);
+        assert_eq!(told(&chain, chain.hops()), [(0, 2, Some(140))]);
+        assert_eq!(told(&chain, chain.stays()), []);
+    }
+
+    #[test]
+    fn a_hop_needs_its_own_send() {
+        let mut chain = chain();
+        chain.stamps.retain(|stamp| (stamp.node, stamp.stage) != (1, Stage::Send.code()));
+        assert_eq!(told(&chain, chain.hops()), [(0, 1, Some(20))]);
+    }
+
+    #[test]
+    fn a_message_may_visit_a_node_twice() {
+        let mut chain = chain();
+        chain.nodes = vec![node("b", 1), node("b", 1), node("b", 1)];
+        assert_eq!(told(&chain, chain.hops()), [(0, 1, Some(20)), (1, 2, Some(80))]);
+        assert_eq!(told(&chain, chain.stays()), [(1, 1, Some(40))]);
+    }
+
+    #[test]
+    fn a_node_may_write_its_record_anew_within_a_stay() {
+        let mut chain = chain();
+        chain.nodes[2] = Node { clock: chain.nodes[1].clock, ..chain.nodes[1].clone() };
+        chain.nodes[2].clock.wall_offset_ns = 77;
+        chain.stamps[4].node = 2;
+        assert_eq!(told(&chain, chain.stays()), [(1, 2, Some(40))]);
+    }
+
+    #[test]
+    fn a_stay_does_not_reach_into_another_node() {
+        let mut chain = chain();
+        chain.stamps[4].node = 2;
+        assert_eq!(told(&chain, chain.stays()), []);
+    }
+
+    #[test]
+    fn a_negative_delay_is_told_as_it_is() {
+        let chain = chain();
+        assert_eq!(chain.delay_ns(&chain.stamps[4], &chain.stamps[1]), Some(-60));
+    }
+
+    #[test]
+    fn a_stamp_that_was_not_filled_in_has_no_delay() {
+        let mut chain = chain();
+        chain.stamps[1].at = None;
+        let delay = chain.delay(&chain.stamps[1], &chain.stamps[2]);
+        assert_eq!(delay, Err(Unmeasured::Missing));
+    }
+
+    #[test]
+    fn two_clocks_give_no_delay_unless_both_know_their_error() {
+        let mut chain = chain();
+        chain.nodes[1] = node("b", 2);
+        let delay = |chain: &Timeline| chain.delay(&chain.stamps[1], &chain.stamps[2]);
+        assert_eq!(delay(&chain), Err(Unmeasured::Clocks));
+
+        chain.nodes[0].clock.wall_offset_ns = 1_000;
+        chain.nodes[0].clock.error_bound_ns = 5;
+        assert_eq!(delay(&chain), Err(Unmeasured::Clocks), "one of both is not enough");
+        chain.nodes[1].clock.wall_offset_ns = 2_000;
+        chain.nodes[1].clock.error_bound_ns = 7;
+        assert_eq!(delay(&chain), Ok(Delay { delay_ns: 1_020, error_bound_ns: 12 }));
+        assert_eq!(chain.delay_ns(&chain.stamps[1], &chain.stamps[2]), None, "not exact");
+    }
+
+    #[test]
+    fn another_kind_of_clock_on_the_same_host_is_another_clock() {
+        let mut chain = chain();
+        chain.nodes[1].clock.kind = ClockKind::Realtime;
+        let delay = chain.delay(&chain.stamps[1], &chain.stamps[2]);
+        assert_eq!(delay, Err(Unmeasured::Clocks));
+    }
+
+    #[test]
+    fn unknown_hosts_are_never_the_same() {
+        let mut chain = chain();
+        chain.nodes = vec![node("p", 0), node("b", 0), node("s", 0)];
+        assert_eq!(chain.delay_ns(&chain.stamps[1], &chain.stamps[2]), None);
+        assert_eq!(chain.delay_ns(&chain.stamps[2], &chain.stamps[4]), Some(40), "one node");
+    }
+
+    #[test]
+    fn nonsense_is_no_delay_and_no_panic() {
+        let mut chain = chain();
+        chain.stamps[1].at = Some(Instant::from_nanos(i64::MIN + 1));
+        chain.stamps[2].at = Some(Instant::from_nanos(i64::MAX));
+        let delay = |chain: &Timeline| chain.delay(&chain.stamps[1], &chain.stamps[2]);
+        assert_eq!(delay(&chain), Err(Unmeasured::Range));
+
+        chain.nodes[1].clock = ClockDomain { host: [9; 16], ..chain.nodes[1].clock };
+        for node in &mut chain.nodes {
+            node.clock.error_bound_ns = u64::MAX - 1;
+        }
+        assert_eq!(delay(&chain), Err(Unmeasured::Clocks), "the bound itself is nonsense");
+        chain.stamps[2].node = 99;
+        assert_eq!(delay(&chain), Err(Unmeasured::Clocks), "no such node");
+        assert_eq!(chain.readings().count(), 6);
+    }
+
+    #[test]
+    fn readings_carry_node_and_wall_time() {
+        let mut chain = chain();
+        chain.nodes[1].clock.wall_offset_ns = 1_000;
+        chain.stamps[1].at = None;
+        let told: Vec<_> =
+            chain.readings().take(3).map(|r| (r.node.name.as_str(), r.wall_ns)).collect();
+        assert_eq!(told, [("p", Some(5)), ("p", None), ("b", Some(1_030))]);
+    }
+}

@@ -38,6 +38,8 @@
 mod append;
 mod encode;
 mod error;
+#[cfg(feature = "fe2o3")]
+pub mod fe2o3;
 mod id;
 mod instant;
 mod journey;

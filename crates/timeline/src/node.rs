@@ -175,3 +175,100 @@ fn clean_name(name: &str) -> String {
     clean.truncate(clean.floor_char_boundary(MAX_NAME_OCTETS));
     clean
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Instant;
+
+    const CLOCK: ClockDomain = ClockDomain {
+        kind: ClockKind::Monotonic,
+        host: [0x11; 16],
+        wall_offset_ns: -2,
+        error_bound_ns: 3,
+    };
+
+    #[test]
+    fn a_record_lies_as_documented() {
+        let record = Node::new("pub", CLOCK).record();
+        let mut expected = vec![0x80, 36, 1];
+        expected.extend([0x11; 16]);
+        expected.extend((-2_i64).to_be_bytes());
+        expected.extend(3_u64.to_be_bytes());
+        expected.extend(*b"pub");
+        assert_eq!(record, expected);
+        assert_eq!(Node::parse(&record[2..], 0), Ok(Node::new("pub", CLOCK)));
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_two_characters() {
+        for (name, expected) in [
+            ("x".repeat(65), "x".repeat(64)),
+            (format!("x{}", "é".repeat(40)), format!("x{}", "é".repeat(31))),
+            ("\u{1f980}".repeat(1_000), "\u{1f980}".repeat(16)),
+            (String::new(), String::new()),
+        ] {
+            let record = Node::new(name, CLOCK).record();
+            assert_eq!(Node::parse(&record[2..], 0).unwrap().name, expected);
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_steer_a_terminal() {
+        let hostile = Node::new("a\u{1b}[2J\u{9b}\n", CLOCK).record();
+        let read = Node::parse(&hostile[2..], 0).unwrap();
+        assert_eq!(read.name, "a\u{fffd}[2J\u{fffd}\u{fffd}");
+        let mut raw = hostile[2..35].to_vec();
+        raw.extend(b"b\xff\x07");
+        assert_eq!(Node::parse(&raw, 0).unwrap().name, "b\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn the_longest_record_of_another_writer_is_read() {
+        let mut raw = Node::new("", CLOCK).record()[2..].to_vec();
+        raw.resize(255, b'n');
+        assert_eq!(Node::parse(&raw, 0).unwrap().name, "n".repeat(64));
+    }
+
+    #[test]
+    fn a_record_without_its_fixed_fields_is_refused() {
+        let record = Node::new("", CLOCK).record();
+        for length in 0..33 {
+            let error = Node::parse(&record[2..2 + length], 40);
+            assert_eq!(error, Err(TimelineError::ShortNode { offset: 40 }));
+        }
+    }
+
+    #[test]
+    fn clocks_are_one_only_where_host_and_kind_are_known_to_be() {
+        let realtime = ClockDomain { kind: ClockKind::Realtime, ..CLOCK };
+        let later = ClockDomain { wall_offset_ns: 9, error_bound_ns: 9, ..CLOCK };
+        let elsewhere = ClockDomain { host: [0x12; 16], ..CLOCK };
+        assert!(CLOCK.is_same_as(&later));
+        assert!(!CLOCK.is_same_as(&realtime));
+        assert!(!CLOCK.is_same_as(&elsewhere));
+        assert!(!ClockDomain::default().is_same_as(&ClockDomain::default()), "host unknown");
+    }
+
+    #[test]
+    fn wall_time_is_known_for_known_kinds_within_range() {
+        let at = Instant::from_nanos(10);
+        let of = |kind| ClockDomain { kind, ..CLOCK }.wall_ns(at);
+        assert_eq!(of(ClockKind::Monotonic), Some(8));
+        assert_eq!(of(ClockKind::Realtime), Some(10));
+        assert_eq!(of(ClockKind::Other(3)), None);
+        assert_eq!(CLOCK.wall_ns(Instant::UNFILLED), None);
+    }
+
+    #[test]
+    fn kinds_of_clock_lead_back_from_code_and_name() {
+        for code in 0..=u8::MAX {
+            let kind = ClockKind::from_code(code);
+            assert_eq!(kind.code(), code);
+            assert_eq!(ClockKind::from_name(&kind.to_string()), Some(kind));
+        }
+        assert_eq!(ClockKind::Other(3).to_string(), "#3");
+        assert_eq!(ClockKind::from_name("tai"), None);
+        assert_eq!(ClockKind::from_name("#256"), None);
+    }
+}
