@@ -1,1 +1,30 @@
-//! hopline-driver
+//! Moves octets and time between sockets and the engine: the only crate of Hopline that opens a
+//! socket or reads a clock.
+//!
+//! - Time: [`Clock`] is the engine's `now`, [`node`] says who stamps and on which clock.
+//! - Sockets: [`listen`] and [`connect`] open TCP connections with [`SocketOptions`];
+//!   [`EffectiveOptions`] tells what the kernel made of them.
+//! - [`Url`]: where to connect to or to listen, as a user writes it.
+//! - [`Transport`]: octets over the socket, plain or through TLS.
+
+mod clock;
+mod error;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod options;
+mod socket;
+#[cfg(feature = "tls")]
+mod tls;
+mod transport;
+mod url;
+
+pub use clock::{Clock, clock_domain, node};
+pub use error::Error;
+pub use options::{EffectiveOptions, SocketOptions};
+pub use socket::{Listener, connect, listen};
+#[cfg(feature = "tls")]
+pub use tls::{ClientTls, ServerTls, TlsSession};
+pub use transport::Transport;
+pub use url::Url;
+
+pub use hopline_timeline as timeline;
