@@ -27,4 +27,5 @@ pub use tls::{ClientTls, ServerTls, TlsSession};
 pub use transport::Transport;
 pub use url::Url;
 
+pub use hopline_engine as engine;
 pub use hopline_timeline as timeline;
