@@ -74,7 +74,7 @@ impl<'a> Appender<'a> {
     /// Appends a node record, as [`Node::record`](crate::Node::record) made it: whose stamps
     /// follow. Anything else than a node record is not appended and marks the overflow.
     pub fn node(&mut self, record: &[u8]) {
-        let is_node = record.first() == Some(&NODE_TYPE);
+        let is_node = matches!(record, [NODE_TYPE, n, rest @ ..] if rest.len() == usize::from(*n));
         if !is_node || !self.append(record) {
             self.mark_overflow();
         }
@@ -293,6 +293,15 @@ mod tests {
         appender.node(&node_record());
         assert_eq!(Appender::new(&mut out, 0).unwrap().stamp(Stage::Send, 0, at(1)), None);
         assert_eq!((out.len(), marks(&out)), (end, (OVERFLOW, 2)));
+    }
+
+    #[test]
+    fn only_a_node_record_is_taken_for_one() {
+        for odd in [&[][..], &[0x80], &[0x80, 1], &[0x80, 1, 2, 3], &[0x81, 0]] {
+            let mut out = begun(&[]);
+            Appender::new(&mut out, 0).unwrap().node(odd);
+            assert_eq!((out.len(), marks(&out)), (HEADER_OCTETS, (OVERFLOW, 0)), "{odd:02x?}");
+        }
     }
 
     #[test]
