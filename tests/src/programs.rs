@@ -1,0 +1,88 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Once;
+
+/// A program of this workspace.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Program {
+    /// `hopline-broker`
+    Broker,
+    /// `hopline-publish`
+    Publish,
+    /// `hopline-subscribe`
+    Subscribe,
+    /// `hopline-report`
+    Report,
+    /// The client on fe2o3-amqp, an example of this package.
+    Fe2o3Client,
+}
+
+impl Program {
+    /// A command that runs the program, built from the sources as they are, with the profile that
+    /// the test itself was built with.
+    ///
+    /// # Panics
+    /// If it does not build.
+    pub fn command(self) -> Command {
+        let folder = target_folder();
+        self.build(&folder);
+        Command::new(match self {
+            Program::Fe2o3Client => folder.join("examples").join(self.name()),
+            _ => folder.join(self.name()),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Program::Broker => "hopline-broker",
+            Program::Publish => "hopline-publish",
+            Program::Subscribe => "hopline-subscribe",
+            Program::Report => "hopline-report",
+            Program::Fe2o3Client => "fe2o3_client",
+        }
+    }
+
+    fn package(self) -> &'static str {
+        match self {
+            Program::Broker => "hopline-bin-broker",
+            Program::Publish => "hopline-bin-publisher",
+            Program::Subscribe => "hopline-bin-subscriber",
+            Program::Report => "hopline-bin-report",
+            Program::Fe2o3Client => "hopline-tests",
+        }
+    }
+
+    /// Cargo builds a test's own package before the test, not the programs that it runs; and a
+    /// program of yesterday would be worse than none. When nothing changed this is quick.
+    fn build(self, folder: &Path) {
+        static BUILT: [Once; 5] = [const { Once::new() }; 5];
+        BUILT[self as usize].call_once(|| {
+            let kind = if self == Program::Fe2o3Client { "--example" } else { "--bin" };
+            let profile = match folder.file_name() {
+                Some(name) if name == "debug" => "dev".as_ref(),
+                Some(name) => name,
+                None => panic!("{} has no name", folder.display()),
+            };
+            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+            cargo.current_dir(workspace_root()).args(["build", "--quiet"]);
+            cargo.args(["--package", self.package(), kind, self.name()]);
+            cargo.arg("--profile").arg(profile);
+            cargo.arg("--target-dir").arg(folder.parent().expect("below the target folder"));
+            let status = cargo.status().unwrap_or_else(|error| panic!("{cargo:?}: {error}"));
+            assert!(status.success(), "{cargo:?} ended with {status}");
+        });
+    }
+}
+
+/// The top of the checkout.
+pub fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("the package is in the workspace").to_owned()
+}
+
+/// `target/debug` or the like: a test runs from the folder `deps` in it.
+fn target_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("the system tells where the test is");
+    let folder = test.parent().and_then(Path::parent);
+    folder.expect("a test is two folders below the profile's").to_owned()
+}
