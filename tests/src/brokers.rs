@@ -1,6 +1,5 @@
-use std::process::Command;
-
-use crate::{PATIENCE, Process, workspace_root};
+use crate::programs::peer_command;
+use crate::{PATIENCE, Process};
 
 /// A broker that is not ours, on a loopback port of its own; it stops when this is dropped.
 #[derive(Debug)]
@@ -38,8 +37,7 @@ impl ForeignBroker {
     }
 
     fn start(name: &str) -> ForeignBroker {
-        let mut command = Command::new(workspace_root().join("tests/peers/brokers"));
-        let mut process = Process::start(command.arg(name));
+        let mut process = Process::start(peer_command("brokers").arg(name));
         let host = process.wait_for_text_after("listening on ", PATIENCE);
         ForeignBroker { process, host }
     }

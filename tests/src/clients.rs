@@ -3,7 +3,8 @@ use std::process::Command;
 use hopline_timeline::{ANNOTATION, Timeline};
 use serde_json::{Map, Value};
 
-use crate::{Finished, PATIENCE, Process, Program, workspace_root};
+use crate::programs::peer_command;
+use crate::{Finished, PATIENCE, Process, Program};
 
 /// A client on a library that is not ours; `tests/peers/README.md` describes what they do.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -83,10 +84,9 @@ impl Client {
     }
 
     fn command(self) -> Command {
-        let peers = workspace_root().join("tests/peers");
         match self {
-            Client::Proton => Command::new(peers.join("proton_client")),
-            Client::Rhea => Command::new(peers.join("rhea_client")),
+            Client::Proton => peer_command("proton_client"),
+            Client::Rhea => peer_command("rhea_client"),
             Client::Fe2o3 => Program::Fe2o3Client.command(),
         }
     }

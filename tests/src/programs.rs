@@ -74,6 +74,18 @@ impl Program {
     }
 }
 
+/// A command that runs a script of `tests/peers`.
+///
+/// # Panics
+/// If what the peers need is not installed: a test that can't run must not pass.
+pub(crate) fn peer_command(script: &str) -> Command {
+    let peers = workspace_root().join(".peers");
+    for part in ["venv/installed", "node/installed", "proton-broker"] {
+        assert!(peers.join(part).exists(), "the peers are not installed: run scripts/test");
+    }
+    Command::new(workspace_root().join("tests/peers").join(script))
+}
+
 /// The top of the checkout.
 pub fn workspace_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
