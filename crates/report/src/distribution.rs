@@ -4,8 +4,8 @@ use hdrhistogram::{CreationError, Histogram};
 
 use crate::units;
 
-/// The longest delay that is told apart, one hour in nanoseconds. Longer ones count as this one and as
-/// [`Distribution::saturated`].
+/// The longest delay that is told apart, one hour in nanoseconds. Longer ones count as this one
+/// in percentiles, and as [`Distribution::saturated`].
 pub const LONGEST_NS: i64 = 3_600_000_000_000;
 
 /// Significant decimal digits of a percentile: it is at most 0.1 % above the sample it stands for.
@@ -13,9 +13,10 @@ const DIGITS: u8 = 3;
 
 /// Signed delays in nanoseconds.
 ///
-/// Every figure is one of *all* samples. Negative delays come from clocks or stamps that disagree; they live in a
-/// histogram of their own, mirrored, so that they neither vanish nor wrap around, and are counted. `min`, `max` and
-/// `mean` are exact; percentiles have three significant digits. Each histogram takes about 250 KiB at most.
+/// Every figure is one of *all* samples. Negative delays come from clocks or stamps that disagree;
+/// they live in a histogram of their own, mirrored, so that they neither vanish nor wrap around,
+/// and are counted. `min`, `max` and `mean` are exact; percentiles have three significant digits.
+/// Each histogram takes about 250 KiB at most.
 #[derive(Debug)]
 pub struct Distribution {
     at_least_zero: Histogram<u64>,
@@ -88,8 +89,8 @@ impl Distribution {
         units::mean(self.sum_ns, self.count())
     }
 
-    /// The delay that `per_mille` thousandths of the samples don't exceed (500 is the median); absent where nothing
-    /// was measured. Never outside `min_ns()..=max_ns()`.
+    /// The delay that `per_mille` thousandths of the samples don't exceed (500 is the median);
+    /// absent where nothing was measured. Never outside `min_ns()..=max_ns()`.
     pub fn percentile_ns(&self, per_mille: u64) -> Option<i64> {
         let (min, max) = self.extremes_ns?;
         let rank = (u128::from(self.count()) * u128::from(per_mille)).div_ceil(1_000).max(1);
@@ -103,7 +104,8 @@ impl Distribution {
     }
 }
 
-/// The `rank`-th smallest value, `1..=len`. Half a rank below it lies safely between two ranks in floating point.
+/// The `rank`-th smallest value, `1..=len`. Half a rank below it lies safely between two ranks in
+/// floating point.
 fn value_at_rank(histogram: &Histogram<u64>, rank: u64) -> i64 {
     let quantile = (rank as f64 - 0.5) / histogram.len() as f64;
     i64::try_from(histogram.value_at_quantile(quantile)).unwrap_or(i64::MAX)

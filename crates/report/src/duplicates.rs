@@ -6,11 +6,11 @@ use hopline_timeline::TimelineId;
 
 use crate::names::NameId;
 
-/// How many of the latest timelines are remembered: a duplicate that comes later isn't recognised. Takes about 70 MiB
-/// when full.
+/// How many of the latest timelines are remembered: a duplicate that comes later isn't recognised.
+/// Takes about 70 MiB when full.
 pub const MEMORY_LIMIT: usize = 1 << 20;
 
-/// A timeline at the node where it ended: copies for several subscribers are no duplicates of each other.
+/// A timeline at the node where it ended: copies for several subscribers are no duplicates.
 type Arrival = (TimelineId, NameId);
 
 /// The latest arrivals.

@@ -6,12 +6,9 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::error::Error;
+use hopline_timeline::record::MAX_LINE_OCTETS;
 
-/// The longest line that is read, in octets without its line feed. A longer one is skipped whole.
-///
-/// A record of the largest timeline (4,096 octets, 256 stamps) takes about 20 KiB.
-pub const LINE_LIMIT: usize = 1 << 20;
+use crate::error::Error;
 
 const READ_OCTETS: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -26,7 +23,7 @@ pub(crate) enum Line<'a> {
     Complete(&'a [u8]),
     /// The last octets of the input: no line feed followed.
     Unterminated(&'a [u8]),
-    /// Longer than [`LINE_LIMIT`]; skipped.
+    /// Longer than [`MAX_LINE_OCTETS`]; skipped.
     TooLong,
     /// The compressed stream ended in its middle; what was left of a line is lost.
     CutOff,
@@ -75,14 +72,14 @@ impl<'a> Lines<'a> {
         }
         self.buffer.clear();
         self.number += 1;
-        let room = LINE_LIMIT as u64 + 1;
+        let room = MAX_LINE_OCTETS as u64 + 1;
         match self.reader.by_ref().take(room).read_until(b'\n', &mut self.buffer) {
             Ok(0) => self.end(),
             Ok(_) if self.buffer.ends_with(b"\n") => {
                 self.buffer.pop();
                 Some(Ok(Line::Complete(&self.buffer)))
             }
-            Ok(octets) if octets > LINE_LIMIT => Some(self.skip_rest().map(|()| Line::TooLong)),
+            Ok(octets) if octets > MAX_LINE_OCTETS => Some(self.skip_rest().map(|()| Line::TooLong)),
             Ok(_) => {
                 self.ended = true;
                 Some(Ok(Line::Unterminated(&self.buffer)))
@@ -148,14 +145,14 @@ mod tests {
 
     #[test]
     fn a_line_of_the_limit_is_read_and_a_longer_one_is_skipped_whole() {
-        let mut source = vec![b'x'; LINE_LIMIT];
+        let mut source = vec![b'x'; MAX_LINE_OCTETS];
         source.extend(b"\n");
-        source.extend(vec![b'y'; 3 * LINE_LIMIT]);
+        source.extend(vec![b'y'; 3 * MAX_LINE_OCTETS]);
         source.extend(b"\nz\n");
         let shown = shown(&source);
-        assert_eq!(shown[0].len(), LINE_LIMIT + 2);
+        assert_eq!(shown[0].len(), MAX_LINE_OCTETS + 2);
         assert_eq!(shown[1..], ["2 TooLong", "3 z"]);
-        assert_eq!(super::tests::shown(&vec![b'y'; LINE_LIMIT + 1]), ["1 TooLong"]);
+        assert_eq!(super::tests::shown(&vec![b'y'; MAX_LINE_OCTETS + 1]), ["1 TooLong"]);
     }
 
     #[test]

@@ -1,1 +1,24 @@
-//! hopline-report
+//! Says what the stamps of timelines mean.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod distribution;
+mod duplicates;
+mod error;
+mod input;
+mod names;
+mod report;
+mod table;
+mod traces;
+mod units;
+mod way;
+
+pub use counts::Counts;
+pub use distribution::{Distribution, LONGEST_NS};
+pub use duplicates::MEMORY_LIMIT;
+pub use error::Error;
+pub use names::{NAME_LIMIT, OTHERS};
+pub use report::{HEADER_LIMIT, Report};
+pub use table::ROW_LIMIT;
+pub use traces::{COPY_LIMIT, TRACE_LIMIT, Wanted};

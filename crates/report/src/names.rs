@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use hopline_timeline::MAX_NAME_OCTETS;
+
 /// How many node names are told apart; further ones share the name [`OTHERS`].
 pub const NAME_LIMIT: usize = 1_024;
 
@@ -20,7 +22,9 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The id of a name, of which no more counts than a timeline can hold.
     pub(crate) fn id(&mut self, text: &str) -> NameId {
+        let (text, _) = text.split_at(text.floor_char_boundary(MAX_NAME_OCTETS));
         if let Some(&id) = self.ids.get(text) {
             return id;
         }
@@ -55,7 +59,9 @@ mod tests {
     fn names_beyond_the_limit_share_one() {
         let mut names = Names::default();
         let first = names.id("node-0");
-        (1..NAME_LIMIT).for_each(|n| drop(names.id(&format!("node-{n}"))));
+        for n in 1..NAME_LIMIT {
+            names.id(&format!("node-{n}"));
+        }
         assert_eq!(names.id("node-0"), first);
         assert!(!names.is_exceeded());
         let (one, other) = (names.id("late"), names.id("later"));

@@ -1,11 +1,12 @@
-//! The only place that turns nanoseconds into text. Integer arithmetic, '.' as the decimal point, ASCII.
+//! The only place that turns nanoseconds into text: integer arithmetic, '.' as the decimal point.
 
 use std::fmt;
 
 const NS_PER_US: u128 = 1_000;
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Nanoseconds as milliseconds with three decimals, rounded half away from zero; `-0.000` keeps its sign.
+/// Nanoseconds as milliseconds with three decimals, rounded half away from zero; `-0.000` keeps
+/// its sign.
 pub(crate) struct Millis(pub(crate) i64);
 
 impl fmt::Display for Millis {
@@ -40,6 +41,17 @@ impl fmt::Display for Period {
         let sign = if self.0 < 0 { "-" } else { "" };
         let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
         write!(f, "{sign}P{hours:02}:{minutes:02}:{:02}.{us:06}", seconds % 60)
+    }
+}
+
+/// Millionths as a percentage with one decimal.
+pub(crate) struct Percent(pub(crate) i64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0.unsigned_abs() + 500) / 1_000;
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(f, "{sign}{}.{}", tenths / 10, tenths % 10)
     }
 }
 
@@ -117,6 +129,8 @@ mod tests {
         assert_eq!(millionths(1, 3), Some(333_333));
         assert_eq!(millionths(2, 3), Some(666_667));
         assert_eq!(millionths(-1, 4), Some(-250_000));
+        assert_eq!(Percent(333_333).to_string(), "33.3");
+        assert_eq!(Percent(-999_950).to_string(), "-100.0");
         assert_eq!(mean(0, 0), None);
         assert_eq!(mean(3, 2), Some(2));
         assert_eq!(mean(-3, 2), Some(-2));

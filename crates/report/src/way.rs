@@ -82,6 +82,11 @@ impl<'a> Way<'a> {
         self.timeline.delay(self.origin, self.end)
     }
 
+    /// The delay of one of its legs.
+    pub(crate) fn delay(&self, leg: &Leg<'_>) -> Result<Delay, Unmeasured> {
+        self.timeline.delay(leg.from, leg.to)
+    }
+
     /// Every leg, in the order of the way.
     pub(crate) fn legs(&self) -> impl Iterator<Item = Leg<'a>> {
         let (origin, end) = (self.origin, self.end);
@@ -190,7 +195,7 @@ fn is_same_node(timeline: &Timeline, a: &Stamp, b: &Stamp) -> bool {
 }
 
 /// Whether the stamp's detail says what the message waited for.
-fn tells_wait(stamp: &Stamp) -> bool {
+pub(crate) fn tells_wait(stamp: &Stamp) -> bool {
     is(stamp, Stage::Dequeue) || is(stamp, Stage::Send)
 }
 
@@ -222,4 +227,96 @@ fn is_of_program(stamp: &Stamp) -> bool {
                 | Stage::KernelReceive
         )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopline_timeline::{ClockDomain, Instant, Node};
+
+    /// Stamps written as `node:STAGE`, one nanosecond apart.
+    fn timeline(stamps: &str) -> Timeline {
+        let mut timeline = Timeline::default();
+        for (at, text) in (0..).zip(stamps.split_whitespace()) {
+            let (node, stage) = text.split_once(':').unwrap();
+            let clock = ClockDomain { host: [1; 16], ..ClockDomain::default() };
+            if timeline.nodes.last().is_none_or(|last| last.name != node) {
+                timeline.nodes.push(Node::new(node, clock));
+            }
+            let (node, stage) = (timeline.nodes.len() - 1, Stage::code_of(stage).unwrap());
+            let at = Some(Instant::from_nanos(at));
+            timeline.stamps.push(Stamp { node, stage, detail: 0, at });
+        }
+        timeline
+    }
+
+    fn legs(stamps: &str, kind: LegKind) -> Vec<String> {
+        let timeline = timeline(stamps);
+        let way = Way::new(&timeline).unwrap();
+        let name = |stamp: &Stamp| {
+            let node = &timeline.nodes[stamp.node].name;
+            format!("{node}:{}", Stage::name_of(stamp.stage))
+        };
+        let legs = way.legs().filter(|leg| leg.kind == kind);
+        legs.map(|leg| format!("{} {}", name(leg.from), name(leg.to))).collect()
+    }
+
+    const CHAIN: &str = "p:DUE p:CREATE p:SEND b:RECEIVE b:DEQUEUE b:SEND s:RECEIVE s:NEXT_EVENT";
+
+    #[test]
+    fn hops_and_stays_cover_the_way_from_the_origin_to_the_end_once() {
+        let hops = ["p:SEND b:RECEIVE", "b:SEND s:RECEIVE"];
+        let stays = ["p:CREATE p:SEND", "b:RECEIVE b:SEND", "s:RECEIVE s:NEXT_EVENT"];
+        assert_eq!(legs(CHAIN, LegKind::Hop), hops);
+        assert_eq!(legs(CHAIN, LegKind::Stay), stays);
+        let ends = ["p:CREATE s:NEXT_EVENT", "p:DUE s:NEXT_EVENT"];
+        assert_eq!(legs(CHAIN, LegKind::EndToEnd), ends);
+        assert_eq!(legs(CHAIN, LegKind::SendLag), ["p:DUE p:CREATE"]);
+    }
+
+    #[test]
+    fn stages_are_neighbours_inside_a_node() {
+        let stages = "p:CREATE p:SEND, b:RECEIVE b:DEQUEUE, b:DEQUEUE b:SEND, s:RECEIVE s:NEXT_EVENT";
+        assert_eq!(legs(CHAIN, LegKind::Stage).join(", "), stages);
+        let waits = ["p:CREATE p:SEND", "b:RECEIVE b:DEQUEUE", "b:DEQUEUE b:SEND"];
+        assert_eq!(legs(CHAIN, LegKind::Wait), waits);
+    }
+
+    #[test]
+    fn without_send_a_hop_begins_at_the_last_stamp_of_the_program() {
+        let old = "p:CREATE p:SERIALIZE p:KERNEL_SEND b:KERNEL_RECEIVE b:RECEIVE";
+        assert_eq!(legs(old, LegKind::Hop), ["p:SERIALIZE b:RECEIVE"]);
+        let foreign = "p:CREATE p:SEND r:FOREIGN_INGRESS s:RECEIVE s:NEXT_EVENT";
+        assert_eq!(
+            legs(foreign, LegKind::Hop),
+            ["p:SEND r:FOREIGN_INGRESS", "r:FOREIGN_INGRESS s:RECEIVE"]
+        );
+        assert_eq!(legs(foreign, LegKind::Stay).len(), 2);
+    }
+
+    #[test]
+    fn a_node_that_receives_what_it_sent_is_visited_twice() {
+        let talk = "a:CREATE a:SEND a:RECEIVE a:NEXT_EVENT";
+        assert_eq!(legs(talk, LegKind::Hop), ["a:SEND a:RECEIVE"]);
+        assert_eq!(legs(talk, LegKind::Stay).len(), 2);
+    }
+
+    #[test]
+    fn a_way_may_begin_anywhere_and_consist_of_one_stamp() {
+        assert!(Way::new(&Timeline::default()).is_none());
+        assert_eq!(legs("b:RECEIVE b:SEND", LegKind::EndToEnd), ["b:RECEIVE b:SEND"]);
+        assert_eq!(legs("p:DUE", LegKind::EndToEnd), ["p:DUE p:DUE"]);
+        assert!(legs("p:DUE p:CREATE", LegKind::Stay).is_empty());
+        assert_eq!(legs("p:KERNEL_SEND", LegKind::EndToEnd).len(), 1);
+    }
+
+    #[test]
+    fn a_step_counts_from_the_last_stamp_that_was_filled_in() {
+        let mut timeline = timeline("p:DUE p:CREATE p:SEND b:RECEIVE");
+        timeline.stamps[2].at = None;
+        let way = Way::new(&timeline).unwrap();
+        let delays: Vec<_> = way.steps().map(|step| step.delay.map(|d| d.delay_ns)).collect();
+        assert_eq!(delays, [Err(Unmeasured::Missing), Ok(2)]);
+        assert_eq!(way.before_origin().count(), 1);
+    }
 }
