@@ -1,2 +1,71 @@
-//! The `hopline-report` program.
-fn main() {}
+//! The `hopline-report` program: see `hopline-report --help`.
+
+#![forbid(unsafe_code)]
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use hopline_report::{Format, Options, TRACE_LIMIT, Wanted};
+use hopline_timeline::TimelineId;
+
+/// Says where each message's time went
+///
+/// Reads the records that `hopline-subscribe --timeline` writes, one JSON object a line, and prints
+/// the delay of each hop between nodes, of each stay at a node and of each stage of a stay. Traces
+/// of single messages come first, in milliseconds since the stamp before; their P... is the time
+/// from the first message's CREATE to theirs.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Exit status: 0 all was done; 1 no message, or an --id that \
+    didn't come; 2 bad usage, or a file that could not be read to its end."
+)]
+struct Arguments {
+    /// Show the traces of the first N messages
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_limit)]
+    trace: usize,
+    /// Show the traces of the N messages that took longest from end to end, slowest first
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_limit)]
+    slowest: usize,
+    /// Show the trace of the message with this timeline id (32 hexadecimal digits); repeatable
+    #[arg(long, value_name = "HEX")]
+    id: Vec<TimelineId>,
+    /// Print one JSON object; nanoseconds are strings
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print one table of comma-separated values, in nanoseconds
+    #[arg(long)]
+    csv: bool,
+    /// Files of records, packed with gzip or not; - or none: the standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = BufWriter::new(io::stdout().lock());
+    match hopline_report::run(&options(arguments), io::stdin().lock(), &mut out, io::stderr()) {
+        Ok(outcome) => outcome.exit_status().into(),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "hopline-report: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options(arguments: Arguments) -> Options {
+    let Arguments { trace, slowest, id, json, csv, files } = arguments;
+    let format = match (json, csv) {
+        (true, _) => Format::Json,
+        (_, true) => Format::Csv,
+        _ => Format::Text,
+    };
+    Options { files, wanted: Wanted { first: trace, slowest, ids: id }, format }
+}
+
+fn up_to_limit(text: &str) -> Result<usize, String> {
+    let number = text.parse().map_err(|_| "not a number".to_owned())?;
+    if number <= TRACE_LIMIT { Ok(number) } else { Err(format!("at most {TRACE_LIMIT}")) }
+}

@@ -4,7 +4,7 @@ use hopline_timeline::{Delay, Stage, Stamp, Timeline, Unmeasured};
 
 /// What a leg is a part of.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum LegKind {
+pub(crate) enum LegKind {
     /// From the origin, or from DUE, to the last stamp.
     EndToEnd,
     /// From DUE to the origin: how late the message was made.
@@ -190,8 +190,7 @@ impl<'a> Iterator for Parts<'a> {
 
 fn is_same_node(timeline: &Timeline, a: &Stamp, b: &Stamp) -> bool {
     let nodes = timeline.nodes.get(a.node).zip(timeline.nodes.get(b.node));
-    a.node == b.node
-        || nodes.is_some_and(|(a, b)| a.name == b.name && a.clock.is_same_as(&b.clock))
+    a.node == b.node || nodes.is_some_and(|(a, b)| a.name == b.name && a.clock.is_same_as(&b.clock))
 }
 
 /// Whether the stamp's detail says what the message waited for.
@@ -276,7 +275,8 @@ mod tests {
 
     #[test]
     fn stages_are_neighbours_inside_a_node() {
-        let stages = "p:CREATE p:SEND, b:RECEIVE b:DEQUEUE, b:DEQUEUE b:SEND, s:RECEIVE s:NEXT_EVENT";
+        let stages =
+            "p:CREATE p:SEND, b:RECEIVE b:DEQUEUE, b:DEQUEUE b:SEND, s:RECEIVE s:NEXT_EVENT";
         assert_eq!(legs(CHAIN, LegKind::Stage).join(", "), stages);
         let waits = ["p:CREATE p:SEND", "b:RECEIVE b:DEQUEUE", "b:DEQUEUE b:SEND"];
         assert_eq!(legs(CHAIN, LegKind::Wait), waits);

@@ -1,7 +1,10 @@
 //! The report in its three forms.
 
 mod csv;
+mod entry;
+mod grid;
 mod json;
+mod notes;
 mod text;
 mod trace;
 
@@ -52,27 +55,42 @@ impl Report {
         is_part.then(share).flatten().filter(|_| row.delays.count() > 0)
     }
 
+    /// How often the leg of a wait was met, whatever the reason.
+    fn passed(&self, wait: &Row) -> u64 {
+        let same = |row: &&Row| (row.key.from, row.key.to) == (wait.key.from, wait.key.to);
+        self.table.of(LegKind::Wait).filter(same).map(Row::met).sum()
+    }
+
     /// The rows in reading order: the whole, then each part of the way, a stay before its stages.
-    fn rows(&self) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.table.of(LegKind::EndToEnd).collect();
-        rows.extend(self.table.of(LegKind::SendLag));
+    fn lines(&self) -> Vec<Line<'_>> {
+        let whole = self.table.of(LegKind::EndToEnd).chain(self.table.of(LegKind::SendLag));
+        let mut lines: Vec<Line<'_>> = whole.map(Line::of).collect();
         let mut stages: Vec<&Row> = self.table.of(LegKind::Stage).collect();
         for row in self.table.rows() {
             if matches!(row.key.kind, LegKind::Hop | LegKind::Stay) {
-                rows.push(row);
+                lines.push(Line::of(row));
             }
             if row.key.kind == LegKind::Stay {
-                rows.extend(stages.extract_if(.., |stage| stage.is_inside(row)));
+                let same_node = |stage: &mut &Row| stage.key.from.node == row.key.from.node;
+                let inside = stages.extract_if(.., same_node);
+                lines.extend(inside.map(|row| Line { row, inside_stay: true }));
             }
         }
-        rows.extend(stages);
-        rows
+        lines.extend(stages.into_iter().map(Line::of));
+        lines
     }
 }
 
-impl Row {
-    fn is_inside(&self, stay: &Row) -> bool {
-        self.key.from.node == stay.key.from.node
+/// A row in its place.
+struct Line<'a> {
+    row: &'a Row,
+    /// Whether it is a stage that follows the stay at its node.
+    inside_stay: bool,
+}
+
+impl<'a> Line<'a> {
+    fn of(row: &'a Row) -> Self {
+        Self { row, inside_stay: false }
     }
 }
 

@@ -1,0 +1,125 @@
+//! A row of figures as programs read it: the same names in JSON and in CSV.
+
+use std::borrow::Cow;
+
+use hopline_timeline::{Delay, Stage, Stamp, Unmeasured};
+use serde::{Serialize, Serializer};
+
+use super::{kind_name, stage_name, wait_name};
+use crate::distribution::LONGEST_NS;
+use crate::report::Report;
+use crate::table::Row;
+use crate::traces::Trace;
+
+/// Nanoseconds. A string in JSON, whose readers may keep numbers as doubles.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Ns(pub(super) i128);
+
+impl Serialize for Ns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl From<i64> for Ns {
+    fn from(ns: i64) -> Self {
+        Ns(ns.into())
+    }
+}
+
+/// The figures of a leg, or one sample of a trace.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Entry<'a> {
+    pub(super) kind: &'static str,
+    /// What a wait was for; the id of a traced message.
+    pub(super) name: Option<Cow<'static, str>>,
+    pub(super) from_node: Option<&'a str>,
+    pub(super) from_stage: Cow<'static, str>,
+    pub(super) to_node: Option<&'a str>,
+    pub(super) to_stage: Cow<'static, str>,
+    pub(super) count: u64,
+    pub(super) min_ns: Option<Ns>,
+    pub(super) p50_ns: Option<Ns>,
+    pub(super) p90_ns: Option<Ns>,
+    pub(super) p99_ns: Option<Ns>,
+    pub(super) p99_9_ns: Option<Ns>,
+    pub(super) max_ns: Option<Ns>,
+    pub(super) mean_ns: Option<Ns>,
+    pub(super) total_ns: Option<Ns>,
+    pub(super) share_of_end_to_end: Option<f64>,
+    pub(super) negative: u64,
+    pub(super) missing: u64,
+    pub(super) saturated: u64,
+    pub(super) no_common_clock: u64,
+    /// How wrong the delays can be; 0 where all stamps are of one clock.
+    pub(super) error_bound_ns: Option<Ns>,
+}
+
+impl<'a> Entry<'a> {
+    /// The figures of a row.
+    pub(super) fn of_row(report: &'a Report, row: &'a Row) -> Self {
+        let node = |id| report.name(id);
+        let (key, delays) = (&row.key, &row.delays);
+        let is_known = delays.count() > 0;
+        let percentile = |per_mille| delays.percentile_ns(per_mille).map(Ns::from);
+        Self {
+            kind: kind_name(key.kind),
+            name: key.wait.map(wait_name),
+            from_node: key.from.node.map(|id| node(Some(id))),
+            from_stage: stage_name(key.from),
+            to_node: key.to.node.map(|id| node(Some(id))),
+            to_stage: stage_name(key.to),
+            count: delays.count(),
+            min_ns: delays.min_ns().map(Ns::from),
+            p50_ns: percentile(500),
+            p90_ns: percentile(900),
+            p99_ns: percentile(990),
+            p99_9_ns: percentile(999),
+            max_ns: delays.max_ns().map(Ns::from),
+            mean_ns: delays.mean_ns().map(Ns::from),
+            total_ns: is_known.then(|| Ns(delays.sum_ns())),
+            share_of_end_to_end: report.share(row).map(|share| share as f64 / 1e6),
+            negative: delays.negative(),
+            missing: row.missing,
+            saturated: row.saturated(),
+            no_common_clock: row.no_common_clock,
+            error_bound_ns: is_known.then(|| Ns(row.error_bound_ns.into())),
+        }
+    }
+
+    /// One difference of a traced message.
+    pub(super) fn of_sample(
+        kind: &'static str,
+        trace: &'a Trace,
+        (from, to): (&Stamp, &Stamp),
+        delay: Result<Delay, Unmeasured>,
+    ) -> Self {
+        let node = |stamp: &Stamp| trace.timeline.nodes.get(stamp.node);
+        let ns = delay.ok().map(|delay| Ns::from(delay.delay_ns));
+        let is = |lack| u64::from(delay == Err(lack));
+        let exceeds = |delay: Delay| delay.delay_ns.unsigned_abs() > LONGEST_NS.unsigned_abs();
+        Self {
+            kind,
+            name: Some(Cow::Owned(trace.timeline.id.to_string())),
+            from_node: node(from).map(|node| node.name.as_str()),
+            from_stage: Stage::name_of(from.stage),
+            to_node: node(to).map(|node| node.name.as_str()),
+            to_stage: Stage::name_of(to.stage),
+            count: u64::from(ns.is_some()),
+            min_ns: ns,
+            p50_ns: ns,
+            p90_ns: ns,
+            p99_ns: ns,
+            p99_9_ns: ns,
+            max_ns: ns,
+            mean_ns: ns,
+            total_ns: ns,
+            share_of_end_to_end: None,
+            negative: u64::from(ns.is_some_and(|Ns(ns)| ns < 0)),
+            missing: is(Unmeasured::Missing),
+            saturated: is(Unmeasured::Range) + u64::from(delay.is_ok_and(exceeds)),
+            no_common_clock: is(Unmeasured::Clocks),
+            error_bound_ns: delay.ok().map(|delay| Ns(delay.error_bound_ns.into())),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The report for people.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use hopline_timeline::record::HeaderRecord;
+use hopline_timeline::{ClockDomain, Stage};
+
+use super::grid::Grid;
+use super::{Line, PERCENTILES, stage_name, trace, wait_name};
+use crate::distribution::Distribution;
+use crate::names::NameId;
+use crate::report::Report;
+use crate::table::Row;
+use crate::units::{Micros, Percent, Printable, millionths};
+use crate::way::LegKind;
+
+/// How many headers and clocks are listed; there is one for each publisher.
+const LISTED: usize = 8;
+
+pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let mut text = String::new();
+    for chosen in report.traces.iter() {
+        // Writing to a String can't fail.
+        let _ = trace::write(report, chosen, &mut text);
+        text.push('\n');
+        out.write_all(text.as_bytes())?;
+        text.clear();
+    }
+    write_sources(report, out)?;
+    if report.counts.messages == 0 {
+        writeln!(out, "no messages: nothing to measure")?;
+    } else {
+        writeln!(out, "{}", legs(report))?;
+    }
+    if let Some(waits) = waits(report) {
+        writeln!(out, "{waits}")?;
+    }
+    write_counts(report, out)?;
+    write_notes(report, out)
+}
+
+/// Who recorded, over which socket, and on which clocks the stamps are.
+fn write_sources(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    for header in report.headers.iter().take(LISTED) {
+        writeln!(out, "{}", source(header))?;
+    }
+    for (name, clock) in report.clocks.iter().take(LISTED) {
+        writeln!(out, "{}", clock_line(report, *name, clock))?;
+    }
+    let unlisted = report.headers.len().saturating_sub(LISTED)
+        + report.clocks.iter().len().saturating_sub(LISTED);
+    if unlisted > 0 {
+        writeln!(out, "and {unlisted} more: --json lists them")?;
+    }
+    if !report.headers.is_empty() || report.clocks.iter().len() > 0 {
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn source(header: &HeaderRecord) -> String {
+    let (node, address) = (Printable(&header.node), Printable(&header.address));
+    let mut line = format!("recorded by {node} from {address}");
+    if let Some(socket) = &header.socket {
+        let nodelay = if socket.nodelay { "on" } else { "off" };
+        let (local, peer) = (Printable(&socket.local), Printable(&socket.peer));
+        let (send, receive) = (socket.send_buffer, socket.receive_buffer);
+        let _ = write!(line, ", {local} to {peer}, nodelay {nodelay}");
+        let _ = write!(line, ", send buffer {send}, receive buffer {receive}");
+        let _ = write!(line, ", notsent lowat {}", socket.notsent_lowat);
+    }
+    line
+}
+
+fn clock_line(report: &Report, name: NameId, clock: &ClockDomain) -> String {
+    let name = Printable(report.name(Some(name)));
+    let host = match clock.host {
+        ClockDomain::UNKNOWN_HOST => "unknown".to_owned(),
+        host => hex(&host[..4]),
+    };
+    let bound = match clock.error_bound_ns {
+        ClockDomain::UNSYNCHRONISED => "unsynchronised".to_owned(),
+        ns => format!("within +-{} us", Micros(ns.into())),
+    };
+    format!("clock of {name}: {}, host {host}, wall clock {bound}", clock.kind)
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// The table of legs, in microseconds.
+fn legs(report: &Report) -> Grid {
+    let lines = report.lines();
+    let rows: Vec<&Row> = lines.iter().map(|line| line.row).collect();
+    let mut grid = Grid::new("");
+    lines.iter().for_each(|line| grid.label(label(report, line)));
+    let delay = |of: &dyn Fn(&Distribution) -> Option<i64>| {
+        let cell = |row: &&Row| of(&row.delays).map(|ns| Micros(ns.into()).to_string());
+        rows.iter().map(cell).collect::<Vec<_>>()
+    };
+    grid.column("count", rows.iter().map(|row| Some(row.delays.count().to_string())).collect());
+    grid.column("min_us", delay(&Distribution::min_ns));
+    for (per_mille, name) in PERCENTILES {
+        grid.column(&format!("{name}_us"), delay(&|delays| delays.percentile_ns(per_mille)));
+    }
+    grid.column("max_us", delay(&Distribution::max_ns));
+    grid.column("mean_us", delay(&Distribution::mean_ns));
+    let share = |row: &&Row| report.share(row).map(|share| Percent(share).to_string());
+    grid.column("share_%", rows.iter().map(share).collect());
+    doubts(&rows, &mut grid);
+    grid
+}
+
+fn label(report: &Report, Line { row, inside_stay }: &Line<'_>) -> String {
+    let key = &row.key;
+    let (from, to) = (stage_name(key.from), stage_name(key.to));
+    let (here, there) = (report.name(key.from.node), report.name(key.to.node));
+    let (here, there) = (Printable(here), Printable(there));
+    match key.kind {
+        LegKind::EndToEnd => format!("end to end  {from} -> {to}"),
+        LegKind::SendLag => format!("send lag    {from} -> {to}"),
+        LegKind::Hop if is_plain_hop(row) => format!("hop         {here} -> {there}"),
+        LegKind::Hop => format!("hop         {here} -> {there}  {from} -> {to}"),
+        LegKind::Stay => format!("stay        {here}  {from} -> {to}"),
+        LegKind::Stage if *inside_stay => format!("              {from} -> {to}"),
+        LegKind::Stage => format!("stage       {here}  {from} -> {to}"),
+        LegKind::Wait => format!("{here}  {from} -> {to}"),
+    }
+}
+
+/// The stages of a hop are named only where they aren't those of every hop.
+fn is_plain_hop(row: &Row) -> bool {
+    (row.key.from.stage, row.key.to.stage) == (Stage::Send.code(), Stage::Receive.code())
+}
+
+/// Columns for what the figures don't show, where there is any.
+fn doubts(rows: &[&Row], grid: &mut Grid) {
+    let mut count = |head, of: fn(&Row) -> u64| {
+        let shown = |row: &&Row| Some(of(row)).filter(|n| *n > 0).map(|n| n.to_string());
+        grid.column_if_any(head, rows.iter().map(shown).collect());
+    };
+    count("negative", |row| row.delays.negative());
+    count("missing", |row| row.missing);
+    count("saturated", Row::saturated);
+    count("no_common_clock", |row| row.no_common_clock);
+    let bound = |row: &&Row| {
+        let bound_ns = Some(row.error_bound_ns).filter(|ns| *ns > 0)?;
+        Some(format!("+-{}", Micros(bound_ns.into())))
+    };
+    grid.column_if_any("clock_error_us", rows.iter().map(bound).collect());
+}
+
+/// What messages waited for: how many, which share of those that passed, and for how long.
+fn waits(report: &Report) -> Option<Grid> {
+    let is_shown =
+        |row: &&Row| row.key.to.stage == Stage::Dequeue.code() || row.key.wait != Some(0);
+    let rows: Vec<&Row> = report.table.of(LegKind::Wait).filter(is_shown).collect();
+    let mut grid = Grid::new("waited for");
+    for row in &rows {
+        let reason = wait_name(row.key.wait.unwrap_or_default());
+        grid.label(format!("{reason:14}  {}", label(report, &Line::of(row))));
+    }
+    let share = |row: &&Row| {
+        let part = millionths(row.met().into(), report.passed(row).into());
+        part.map(|part| Percent(part).to_string())
+    };
+    let micros = |ns: Option<i128>| ns.map(|ns| Micros(ns).to_string());
+    let known = |row: &&Row| (row.delays.count() > 0).then(|| row.delays.sum_ns());
+    grid.column("count", rows.iter().map(|row| Some(row.met().to_string())).collect());
+    grid.column("messages_%", rows.iter().map(share).collect());
+    let mean = |row: &&Row| micros(row.delays.mean_ns().map(i128::from));
+    grid.column("mean_us", rows.iter().map(mean).collect());
+    let max = |row: &&Row| micros(row.delays.max_ns().map(i128::from));
+    grid.column("max_us", rows.iter().map(max).collect());
+    grid.column("total_us", rows.iter().map(|row| micros(known(row))).collect());
+    (!rows.is_empty()).then_some(grid)
+}
+
+/// The counts that are always said, then those that are seldom more than nothing.
+fn write_counts(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let c = report.counts();
+    writeln!(
+        out,
+        "messages {}, untimed {}, duplicate {}, redelivered {}, malformed {}, truncated {}",
+        c.messages, c.untimed, c.duplicate, c.redelivered, c.malformed, c.truncated
+    )?;
+    writeln!(
+        out,
+        "negative {}, missing {}, saturated {}, no common clock {}",
+        c.negative, c.missing, c.saturated, c.no_common_clock
+    )
+}
+
+fn write_notes(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    report.notes().iter().try_for_each(|note| writeln!(out, "note: {note}"))
+}

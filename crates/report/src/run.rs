@@ -1,0 +1,160 @@
+//! From the command line's wishes to a report on the standard output.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use hopline_timeline::record::{MAX_LINE_OCTETS, Record};
+
+use crate::error::Error;
+use crate::input::{Line, Lines, STDIN_NAME};
+use crate::log::Log;
+use crate::output::Format;
+use crate::report::Report;
+use crate::traces::Wanted;
+
+/// What to report, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Files of records, in this order; `-` is the standard input, which is also read where
+    /// there are none.
+    pub files: Vec<PathBuf>,
+    /// Which messages to show whole.
+    pub wanted: Wanted,
+    /// The form of the report.
+    pub format: Format,
+}
+
+/// How it went. The report was written in every case.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that was asked for happened.
+    Complete,
+    /// There was no message to measure, or one that was asked for by its id didn't come.
+    NotFound,
+    /// A file could not be read, or not to its end.
+    Unread,
+}
+
+impl Outcome {
+    /// The program's exit status: 0, 1 and 2, as those of grep.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Outcome::Complete => 0,
+            Outcome::NotFound => 1,
+            Outcome::Unread => 2,
+        }
+    }
+}
+
+/// Reads the files, or `stdin`, and writes the report to `out` and complaints to `log`.
+///
+/// A reader of the report that leaves early, as `head` does, is no error.
+///
+/// # Errors
+/// [`Error::Write`] and [`Error::Histogram`]; what is wrong with the input is only logged.
+pub fn run(
+    options: &Options,
+    stdin: impl Read,
+    out: &mut impl Write,
+    log: impl Write,
+) -> Result<Outcome, Error> {
+    let mut reading =
+        Reading { report: Report::new(options.wanted.clone())?, log: Log::new(log), unread: false };
+    reading.read_all(&options.files, stdin);
+    let written = reading.report.write(options.format, out).and_then(|()| out.flush());
+    match written.map_err(Error::Write) {
+        Err(error) if !error.is_broken_pipe() => Err(error),
+        _ => Ok(reading.finish()),
+    }
+}
+
+struct Reading<W> {
+    report: Report,
+    log: Log<W>,
+    unread: bool,
+}
+
+impl<W: Write> Reading<W> {
+    fn read_all(&mut self, files: &[PathBuf], mut stdin: impl Read) {
+        let only_stdin = [PathBuf::from(STDIN_NAME)];
+        let files = if files.is_empty() { &only_stdin[..] } else { files };
+        for path in files {
+            let lines = if path == Path::new(STDIN_NAME) {
+                Lines::new(&mut stdin).map_err(|source| Error::Open { path: path.clone(), source })
+            } else {
+                Lines::open(path)
+            };
+            let read = lines.and_then(|lines| self.read(&path.to_string_lossy(), lines));
+            if let Err(error) = read {
+                self.unread = true;
+                self.log.say(error);
+            }
+        }
+        self.log.finish();
+    }
+
+    fn read(&mut self, name: &str, mut lines: Lines<'_>) -> Result<(), Error> {
+        let mut number = 0;
+        while let Some(line) = lines.next() {
+            number += 1;
+            let line =
+                line.map_err(|source| Error::Read { name: name.to_owned(), line: number, source })?;
+            self.take(name, number, line);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, name: &str, number: u64, line: Line<'_>) {
+        match line {
+            Line::Complete(text) | Line::Unterminated(text) if text.trim_ascii().is_empty() => {}
+            Line::Complete(text) => {
+                if let Err(error) = self.add(text) {
+                    self.malformed(name, number, &error);
+                }
+            }
+            Line::Unterminated(text) => {
+                if self.add(text).is_err() {
+                    self.truncated(name, number);
+                }
+            }
+            Line::TooLong => {
+                self.report.counts.lines += 1;
+                let what = format!("a line longer than {MAX_LINE_OCTETS} octets, skipped");
+                self.malformed(name, number, &what);
+            }
+            Line::CutOff => self.truncated(name, number),
+        }
+    }
+
+    fn add(&mut self, text: &[u8]) -> Result<(), hopline_timeline::TimelineError> {
+        self.report.counts.lines += 1;
+        Record::parse_line(text).and_then(|record| self.report.add(record))
+    }
+
+    fn malformed(&mut self, name: &str, number: u64, what: &impl std::fmt::Display) {
+        self.report.counts.malformed += 1;
+        self.log.malformed(name, number, what);
+    }
+
+    fn truncated(&mut self, name: &str, number: u64) {
+        self.report.counts.truncated += 1;
+        self.log.say(format_args!("{name}:{number}: the input ends inside this line, left out"));
+    }
+
+    fn finish(mut self) -> Outcome {
+        let missed: Vec<_> = self.report.not_found().collect();
+        for id in &missed {
+            self.log.say(format_args!("no message with the id {id}"));
+        }
+        if self.report.counts().messages == 0 {
+            self.log.say("no message with a timeline in the input");
+        }
+        if self.unread {
+            Outcome::Unread
+        } else if self.report.counts().messages == 0 || !missed.is_empty() {
+            Outcome::NotFound
+        } else {
+            Outcome::Complete
+        }
+    }
+}
