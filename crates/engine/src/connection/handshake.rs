@@ -1,0 +1,195 @@
+use super::{Connection, Reading, advertised_ms};
+use crate::config::{ClientSasl, Side};
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::link::Half;
+use bytes::Bytes;
+use hopline_timeline::Instant;
+use hopline_wire::definitions::SaslCode;
+use hopline_wire::frame::ProtocolHeader;
+use hopline_wire::performative::{Open, SaslInit, SaslMechanisms, SaslOutcome, SaslPerformative};
+use hopline_wire::{AmqpError, Symbol, condition, limits};
+
+const ANONYMOUS: Symbol = Symbol::from_static("ANONYMOUS");
+const PLAIN: Symbol = Symbol::from_static("PLAIN");
+
+impl Connection {
+    pub(super) fn start_client(&mut self) {
+        match self.side {
+            Side::Client(ClientSasl::None) => {
+                self.put_header(ProtocolHeader::Amqp);
+                self.put_open();
+            }
+            _ => self.put_header(ProtocolHeader::Sasl),
+        }
+    }
+
+    fn put_header(&mut self, header: ProtocolHeader) {
+        self.outbox.tail().extend_from_slice(&header.octets());
+    }
+
+    pub(super) fn put_open(&mut self) {
+        let config = &self.config;
+        let open = Open {
+            container_id: config.container_id.clone(),
+            hostname: config.hostname.clone(),
+            max_frame_size: config.max_frame_size.max(limits::MIN_MAX_FRAME_SIZE),
+            channel_max: config.channel_max,
+            idle_time_out: advertised_ms(config.idle_timeout),
+            outgoing_locales: Vec::new(),
+            incoming_locales: Vec::new(),
+            offered_capabilities: config.offered_capabilities.clone(),
+            desired_capabilities: Vec::new(),
+            properties: (!config.properties.is_empty()).then(|| config.properties.clone()),
+        };
+        self.put(&open, 0);
+        self.local = Half::Active;
+    }
+
+    /// Takes a protocol header from the input. `false`: more octets are needed.
+    pub(super) fn read_header(&mut self) -> Result<bool, Fault> {
+        let found = match ProtocolHeader::parse(self.input.get(..8).unwrap_or(&self.input)) {
+            Ok(Some(header)) => header,
+            Ok(None) => return Ok(false),
+            Err(error) => {
+                self.refuse_header();
+                return Err(error.into());
+            }
+        };
+        let _ = self.input.split_to(8);
+        match (self.reading, found) {
+            (Reading::AmqpHeader, ProtocolHeader::Amqp) => self.amqp_header_after_sasl(),
+            (Reading::Header, _) => self.first_header(found)?,
+            _ => return Err(out_of_place("a second SASL header")),
+        }
+        Ok(true)
+    }
+
+    /// A header that we don't speak is answered by one that we do (2.2).
+    fn refuse_header(&mut self) {
+        if matches!(self.side, Side::Server(_)) {
+            self.put_header(ProtocolHeader::Sasl);
+        }
+    }
+
+    fn amqp_header_after_sasl(&mut self) {
+        if matches!(self.side, Side::Server(_)) {
+            self.put_header(ProtocolHeader::Amqp);
+        }
+        self.reading = Reading::Frames;
+    }
+
+    fn first_header(&mut self, found: ProtocolHeader) -> Result<(), Fault> {
+        match (&self.side, found) {
+            (Side::Server(authenticator), ProtocolHeader::Sasl) => {
+                let mechanisms = authenticator.mechanisms();
+                self.put_header(ProtocolHeader::Sasl);
+                self.put(&SaslMechanisms { sasl_server_mechanisms: mechanisms }, 0);
+                self.reading = Reading::Sasl;
+            }
+            (Side::Server(authenticator), ProtocolHeader::Amqp) => {
+                if !authenticator.allows_no_sasl() {
+                    self.put_header(ProtocolHeader::Sasl);
+                    let text = "this server asks for SASL before AMQP";
+                    return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
+                }
+                self.put_header(ProtocolHeader::Amqp);
+                self.reading = Reading::Frames;
+            }
+            (Side::Client(ClientSasl::None), ProtocolHeader::Amqp) => self.reading = Reading::Frames,
+            (Side::Client(ClientSasl::None), ProtocolHeader::Sasl) => {
+                let text = "the server asks for SASL: connect with ANONYMOUS or a user";
+                return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
+            }
+            (Side::Client(_), ProtocolHeader::Sasl) => self.reading = Reading::Sasl,
+            (Side::Client(_), ProtocolHeader::Amqp) => {
+                let text = "the server does not speak SASL: connect without it";
+                return Err(Fault::connection(condition::NOT_IMPLEMENTED, text));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn sasl_frame(&mut self, body: &[u8]) -> Result<(), Fault> {
+        let (performative, _) = SaslPerformative::decode(body)?;
+        match (&self.side, performative) {
+            (Side::Server(_), SaslPerformative::SaslInit(init)) => self.sasl_init(&init),
+            (Side::Client(sasl), SaslPerformative::SaslMechanisms(offer)) => {
+                let init = choose(sasl, &offer)?;
+                self.put(&init, 0);
+                Ok(())
+            }
+            (Side::Client(_), SaslPerformative::SaslOutcome(outcome)) => self.sasl_outcome(&outcome),
+            _ => Err(out_of_place("a SASL frame that is not due")),
+        }
+    }
+
+    fn sasl_init(&mut self, init: &SaslInit) -> Result<(), Fault> {
+        let Side::Server(authenticator) = &self.side else {
+            return Err(out_of_place("sasl-init"));
+        };
+        let mechanism = init.mechanism.as_str();
+        let user = authenticator.check(mechanism, init.initial_response.as_deref());
+        let code = if user.is_some() { SaslCode::Ok } else { SaslCode::Auth };
+        self.put(&SaslOutcome { code, additional_data: None }, 0);
+        if user.is_none() {
+            let text = "authentication failed";
+            return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
+        }
+        self.user = user;
+        self.reading = Reading::AmqpHeader;
+        Ok(())
+    }
+
+    fn sasl_outcome(&mut self, outcome: &SaslOutcome) -> Result<(), Fault> {
+        if outcome.code != SaslCode::Ok {
+            let text = format!("the server refused the credentials ({:?})", outcome.code);
+            return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
+        }
+        self.put_header(ProtocolHeader::Amqp);
+        self.put_open();
+        self.reading = Reading::AmqpHeader;
+        Ok(())
+    }
+
+    pub(super) fn open(&mut self, channel: u16, open: Open, _now: Instant) -> Result<(), Fault> {
+        if self.remote != Half::Idle || channel != 0 {
+            return Err(out_of_place("an open"));
+        }
+        self.remote = Half::Active;
+        if self.local == Half::Idle {
+            self.put_open();
+        }
+        if open.max_frame_size < limits::MIN_MAX_FRAME_SIZE {
+            let text = "max-frame-size is below 512";
+            return Err(Fault::connection(condition::INVALID_FIELD, text));
+        }
+        // Larger frames than we read ourselves would only let one message hold up the others.
+        self.peer.frame_size = open.max_frame_size.min(self.config.max_frame_size) as usize;
+        self.peer.channel_max = open.channel_max;
+        self.timers.opened(open.idle_time_out).map_err(Fault::Connection)?;
+        self.events.push_back(Event::Opened(Box::new(open)));
+        Ok(())
+    }
+}
+
+fn choose(sasl: &ClientSasl, offer: &SaslMechanisms) -> Result<SaslInit, Fault> {
+    let (mechanism, response) = match sasl {
+        ClientSasl::Plain { user, password } => (PLAIN, format!("\0{user}\0{password}")),
+        _ => (ANONYMOUS, "hopline".to_owned()),
+    };
+    if !offer.sasl_server_mechanisms.contains(&mechanism) {
+        let text = format!(
+            "the server offers {:?} but not {mechanism}: give other credentials",
+            offer.sasl_server_mechanisms
+        );
+        return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
+    }
+    let initial_response = Some(Bytes::from(response));
+    Ok(SaslInit { mechanism, initial_response, hostname: None })
+}
+
+pub(super) fn out_of_place(what: &str) -> Fault {
+    let error = AmqpError::new(condition::ILLEGAL_STATE, format!("{what} does not belong here"));
+    Fault::Connection(error)
+}

@@ -1,0 +1,225 @@
+//! One end of a connection (part 2, 2.4).
+//!
+//! ```text
+//!  Header --> Sasl --> AmqpHeader --> Frames --> Discard --> Over
+//!     |                    ^            |           (after our close, until the peer's)
+//!     +--------------------+            +------------------>
+//! ```
+//! Within `Frames`, [`Half`] says for each end whether its `open` and `close` are out.
+
+mod attach;
+mod commands;
+mod ending;
+mod flow;
+mod handshake;
+mod read;
+mod timers;
+mod transfer;
+
+pub use attach::{Answer, AttachOptions};
+
+use crate::config::{Authenticator, ClientSasl, Config, Side};
+use crate::event::Event;
+use crate::link::{Half, Link};
+use crate::outbox::Outbox;
+use crate::session::Session;
+use crate::{LinkId, SessionId};
+use bytes::{Bytes, BytesMut};
+use hopline_timeline::Instant;
+use hopline_wire::performative::Frame;
+use hopline_wire::{Role, limits};
+use slotmap::SlotMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use timers::Timers;
+
+/// What the next octets have to be.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Reading {
+    /// The peer's first protocol header.
+    Header,
+    /// SASL frames.
+    Sasl,
+    /// The AMQP header behind SASL.
+    AmqpHeader,
+    /// AMQP frames.
+    Frames,
+    /// AMQP frames of which only `close` counts.
+    Discard,
+    /// Nothing more.
+    Over,
+}
+
+/// What the peer's `open` allows us.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// Octets of the largest frame that we send: the peer's limit, and not above our own.
+    pub(crate) frame_size: usize,
+    channel_max: u16,
+}
+
+/// One end of an AMQP connection. See the crate's documentation for the order of calls.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) config: Config,
+    side: Side,
+    reading: Reading,
+    local: Half,
+    remote: Half,
+    input: BytesMut,
+    /// Whole frames, taken from the input in one piece.
+    frames: Bytes,
+    received: Instant,
+    pub(crate) outbox: Outbox,
+    events: VecDeque<Event>,
+    pub(crate) sessions: SlotMap<SessionId, Session>,
+    pub(crate) links: SlotMap<LinkId, Link>,
+    by_local_channel: Vec<Option<SessionId>>,
+    by_remote_channel: Vec<Option<SessionId>>,
+    names: HashMap<(String, Role), LinkId>,
+    pub(crate) peer: Peer,
+    dirty: Vec<SessionId>,
+    timers: Timers,
+    partial_octets: usize,
+    user: Option<String>,
+    told_closed: bool,
+}
+
+impl Connection {
+    /// The end that connected. Its first octets are ready at once.
+    pub fn client(config: Config, sasl: ClientSasl, now: Instant) -> Self {
+        let mut connection = Self::new(config, Side::Client(sasl), now);
+        connection.start_client();
+        connection
+    }
+
+    /// The end that was connected to.
+    pub fn server(config: Config, authenticator: Arc<dyn Authenticator>, now: Instant) -> Self {
+        Self::new(config, Side::Server(authenticator), now)
+    }
+
+    fn new(config: Config, side: Side, now: Instant) -> Self {
+        let timers = Timers::new(now, &config);
+        Self {
+            config,
+            side,
+            reading: Reading::Header,
+            local: Half::Idle,
+            remote: Half::Idle,
+            input: BytesMut::new(),
+            frames: Bytes::new(),
+            received: now,
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+            sessions: SlotMap::with_key(),
+            links: SlotMap::with_key(),
+            by_local_channel: Vec::new(),
+            by_remote_channel: Vec::new(),
+            names: HashMap::new(),
+            peer: Peer { frame_size: limits::MIN_MAX_FRAME_SIZE as usize, channel_max: 0 },
+            dirty: Vec::new(),
+            timers,
+            partial_octets: 0,
+            user: None,
+            told_closed: false,
+        }
+    }
+
+    /// Where octets that were read are to be appended; then call [`Connection::handle_read`].
+    pub const fn read_buffer(&mut self) -> &mut BytesMut {
+        &mut self.input
+    }
+
+    /// Whether reading is wanted: not after the end, and not while the peer leaves so much unread
+    /// that more answers would not fit in the outbox.
+    pub fn wants_read(&self) -> bool {
+        self.reading != Reading::Over && self.outbox.len() <= self.config.outbox_max
+    }
+
+    /// A read has returned, with octets, at `now`.
+    pub const fn handle_read(&mut self, now: Instant) {
+        self.received = now;
+        self.timers.last_read = now;
+    }
+
+    /// Decodes on until something is to be told.
+    pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            if !self.wants_read() || !self.step(now) {
+                return None;
+            }
+        }
+    }
+
+    /// Readies what is due; `true`: the outbox holds octets to write.
+    pub fn poll_transmit(&mut self) -> bool {
+        for id in std::mem::take(&mut self.dirty) {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.is_dirty = false;
+            }
+            self.flush_session(id);
+            let waits = self.sessions.get(id).is_some_and(|session| {
+                !session.pending.is_empty() && session.windows.remote_incoming_window > 0
+            });
+            if waits {
+                self.touch(id);
+            }
+        }
+        !self.outbox.is_empty()
+    }
+
+    /// What is to be written. Call [`Outbox::stamp`] just before the write.
+    pub const fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    /// `n` octets of the outbox were written at `now`.
+    pub fn wrote(&mut self, n: usize, now: Instant) {
+        self.outbox.advance(n);
+        self.timers.last_write = now;
+    }
+
+    /// Whether both `open`s are out and no `close` is.
+    pub fn is_open(&self) -> bool {
+        self.local == Half::Active && self.remote == Half::Active
+    }
+
+    /// Whether nothing more is to be read or written: the socket can be shut.
+    pub fn is_finished(&self) -> bool {
+        self.reading == Reading::Over && self.outbox.is_empty()
+    }
+
+    /// Whether nothing more is to be read.
+    pub fn is_over(&self) -> bool {
+        self.reading == Reading::Over
+    }
+
+    /// The user that SASL let in.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// Marks a session as having something to send.
+    pub(crate) fn touch(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get_mut(id)
+            && !std::mem::replace(&mut session.is_dirty, true)
+        {
+            self.dirty.push(id);
+        }
+    }
+
+    /// Appends a frame to the outbox.
+    fn put(&mut self, frame: &impl Frame, channel: u16) {
+        frame.put(self.outbox.tail(), channel);
+    }
+}
+
+/// Milliseconds as `open.idle-time-out` has them: half of when we give up (2.4.5).
+fn advertised_ms(idle_timeout: Option<Duration>) -> Option<u32> {
+    let half = idle_timeout?.as_millis() / 2;
+    Some(u32::try_from(half).unwrap_or(u32::MAX).max(1))
+}

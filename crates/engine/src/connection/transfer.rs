@@ -1,0 +1,263 @@
+//! Deliveries that come in (part 2, 2.6.12 to 2.6.14, 2.7.5).
+
+use super::Connection;
+use crate::event::{Delivery, Event};
+use crate::fault::{CommandError, Fault};
+use crate::link::{Half, Link, Partial};
+use crate::session::Session;
+use crate::{LinkId, SessionId};
+use bytes::{Bytes, BytesMut};
+use hopline_wire::definitions::{ReceiverSettleMode, SenderSettleMode};
+use hopline_wire::performative::Transfer;
+use hopline_wire::{DeliveryState, Role, Serial, condition};
+
+/// Transfers of one delivery: enough for the largest message in the smallest frames.
+const TRANSFERS_MAX: u32 = 1 << 20;
+
+impl Connection {
+    pub(super) fn transfer(
+        &mut self,
+        channel: u16,
+        transfer: Transfer,
+        payload: Bytes,
+    ) -> Result<(), Fault> {
+        let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
+        let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
+        if !session.windows.received() {
+            let text = "a transfer came although the session's window is closed";
+            return Err(Fault::session(session_id, condition::WINDOW_VIOLATION, text));
+        }
+        let renew = session.windows.incoming_window <= session.window_max / 2;
+        session.flow_due |= renew;
+        let id = session.link(session_id, transfer.handle)?;
+        if renew {
+            self.touch(session_id);
+        }
+        let Some(link) = self.links.get_mut(id) else { return Ok(()) };
+        if link.role != Role::Receiver {
+            let text = "a transfer came on a link on which the peer receives";
+            return Err(Fault::session(session_id, condition::NOT_ALLOWED, text));
+        }
+        // What crosses our detach is dropped; the session has counted it.
+        if link.local != Half::Active {
+            return Ok(());
+        }
+        match link.partial.is_some() {
+            true => self.go_on(id, transfer, payload),
+            false => self.begin_delivery(session_id, id, transfer, payload),
+        }
+    }
+
+    fn begin_delivery(
+        &mut self,
+        session_id: SessionId,
+        id: LinkId,
+        transfer: Transfer,
+        payload: Bytes,
+    ) -> Result<(), Fault> {
+        let (Some(session), Some(link)) =
+            (self.sessions.get_mut(session_id), self.links.get_mut(id))
+        else {
+            return Ok(());
+        };
+        let mut partial = first_transfer(session_id, session, &transfer)?;
+        check_modes(id, link, &transfer)?;
+        if link.credit.link_credit == 0 {
+            let text = "a transfer came although the link has no credit";
+            return Err(Fault::link(id, condition::TRANSFER_LIMIT_EXCEEDED, text));
+        }
+        link.credit.spend();
+        session.next_delivery_in = Some(partial.id.add(1));
+        if transfer.aborted {
+            return Ok(());
+        }
+        if !partial.settled {
+            if session.received.len() >= self.config.max_unsettled {
+                let text = "too many deliveries are unsettled on this session";
+                return Err(Fault::session(session_id, condition::RESOURCE_LIMIT_EXCEEDED, text));
+            }
+            session.received.push(partial.id, id);
+        }
+        self.check_size(id, payload.len())?;
+        if transfer.more {
+            partial.octets.extend_from_slice(&payload);
+            self.partial_octets += payload.len();
+            if let Some(link) = self.links.get_mut(id) {
+                link.partial = Some(partial);
+            }
+            return Ok(());
+        }
+        self.finish(id, partial, payload)
+    }
+
+    fn go_on(&mut self, id: LinkId, transfer: Transfer, payload: Bytes) -> Result<(), Fault> {
+        let Some(link) = self.links.get_mut(id) else { return Ok(()) };
+        check_modes(id, link, &transfer)?;
+        let session = link.session;
+        let Some(partial) = &mut link.partial else { return Ok(()) };
+        check_continuation(id, partial, &transfer)?;
+        partial.transfers += 1;
+        partial.settled |= transfer.settled == Some(true);
+        let size = partial.octets.len() + payload.len();
+        if partial.transfers > TRANSFERS_MAX {
+            let text = "the delivery has too many transfers";
+            return Err(Fault::link(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
+        }
+        if transfer.aborted {
+            let delivery_id = partial.id;
+            self.drop_partial(id);
+            if let Some(session) = self.sessions.get_mut(session) {
+                session.received.take(delivery_id);
+            }
+            return Ok(());
+        }
+        self.check_size(id, size)?;
+        let Some(link) = self.links.get_mut(id) else { return Ok(()) };
+        let Some(partial) = &mut link.partial else { return Ok(()) };
+        partial.octets.extend_from_slice(&payload);
+        self.partial_octets += payload.len();
+        if transfer.more {
+            return Ok(());
+        }
+        let Some(mut partial) = link.partial.take() else { return Ok(()) };
+        self.partial_octets -= partial.octets.len();
+        let payload = std::mem::take(&mut partial.octets).freeze();
+        self.finish(id, partial, payload)
+    }
+
+    fn check_size(&self, id: LinkId, size: usize) -> Result<(), Fault> {
+        if size as u64 > self.config.max_message_size {
+            let text = format!("the message exceeds {} octets", self.config.max_message_size);
+            return Err(Fault::link(id, condition::MESSAGE_SIZE_EXCEEDED, text));
+        }
+        if self.partial_octets > self.config.max_partial_octets {
+            let text = "unfinished deliveries take up too much memory";
+            return Err(Fault::link(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, id: LinkId, partial: Partial, payload: Bytes) -> Result<(), Fault> {
+        let link = self.links.get(id);
+        if link.is_some_and(|link| {
+            link.snd_settle_mode == SenderSettleMode::Settled && !partial.settled
+        }) {
+            let text = "an unsettled delivery came on a link whose sender settles all";
+            return Err(Fault::link(id, condition::INVALID_FIELD, text));
+        }
+        let session = link.map(|link| link.session);
+        if partial.settled
+            && partial.transfers > 1
+            && let Some(session) = session.and_then(|id| self.sessions.get_mut(id))
+        {
+            session.received.take(partial.id);
+        }
+        self.events.push_back(Event::Delivery(Delivery {
+            link: id,
+            id: partial.id,
+            tag: partial.tag,
+            format: partial.format,
+            settled: partial.settled,
+            state: partial.state,
+            payload,
+            received: self.received,
+            transfers: partial.transfers,
+        }));
+        Ok(())
+    }
+
+    /// Tells the outcome of a delivery that came unsettled. A receiver of mode `first` settles by
+    /// it; one of mode `second` waits for [`Event::PeerSettled`].
+    ///
+    /// # Errors
+    /// The link is gone: the sender has, or will get, the delivery back.
+    pub fn settle(
+        &mut self,
+        id: LinkId,
+        delivery: Serial,
+        state: DeliveryState,
+    ) -> Result<(), CommandError> {
+        let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
+        let session_id = link.session;
+        let settles = link.rcv_settle_mode == ReceiverSettleMode::First;
+        let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
+        let known = match settles {
+            true => session.received.take(delivery).is_some(),
+            false => session.received.get_mut(delivery).is_some(),
+        };
+        if known {
+            session.dispositions.push(Role::Receiver, delivery, settles, Some(state));
+            self.touch(session_id);
+        }
+        Ok(())
+    }
+
+    /// Settles a delivery that we sent, in answer to an outcome of a receiver that has not settled.
+    ///
+    /// # Errors
+    /// The link is gone.
+    pub fn settle_sent(
+        &mut self,
+        id: LinkId,
+        delivery: Serial,
+        state: Option<DeliveryState>,
+    ) -> Result<(), CommandError> {
+        let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
+        let session_id = link.session;
+        let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
+        if session.sent.take(delivery).is_some() {
+            session.dispositions.push(Role::Sender, delivery, true, state);
+            self.touch(session_id);
+        }
+        Ok(())
+    }
+}
+
+fn first_transfer(
+    id: SessionId,
+    session: &Session,
+    transfer: &Transfer,
+) -> Result<Partial, Fault> {
+    let invalid = |text: &str| Fault::session(id, condition::INVALID_FIELD, text);
+    let delivery_id = transfer.delivery_id.map(Serial);
+    let delivery_id = delivery_id.ok_or_else(|| invalid("the first transfer has no delivery-id"))?;
+    let tag = transfer.delivery_tag;
+    let tag = tag.ok_or_else(|| invalid("the first transfer has no delivery-tag"))?;
+    if session.next_delivery_in.is_some_and(|next| next != delivery_id) {
+        return Err(invalid("the delivery-id does not follow the one before"));
+    }
+    Ok(Partial {
+        id: delivery_id,
+        tag,
+        format: transfer.message_format.unwrap_or(0),
+        settled: transfer.settled == Some(true),
+        state: transfer.state.clone().map(Box::new),
+        octets: BytesMut::new(),
+        transfers: 1,
+    })
+}
+
+fn check_continuation(id: LinkId, partial: &Partial, transfer: &Transfer) -> Result<(), Fault> {
+    let same = transfer.delivery_id.is_none_or(|delivery| Serial(delivery) == partial.id)
+        && transfer.delivery_tag.is_none_or(|tag| tag == partial.tag)
+        && transfer.message_format.is_none_or(|format| format == partial.format);
+    if same {
+        return Ok(());
+    }
+    let text = "a delivery began, or changed its id, tag or format, before the last one was whole";
+    Err(Fault::link(id, condition::INVALID_FIELD, text))
+}
+
+fn check_modes(id: LinkId, link: &Link, transfer: &Transfer) -> Result<(), Fault> {
+    if link.snd_settle_mode == SenderSettleMode::Unsettled && transfer.settled == Some(true) {
+        let text = "a settled delivery came on a link whose sender settles none";
+        return Err(Fault::link(id, condition::INVALID_FIELD, text));
+    }
+    if link.rcv_settle_mode == ReceiverSettleMode::First
+        && transfer.rcv_settle_mode == Some(ReceiverSettleMode::Second)
+    {
+        let text = "rcv-settle-mode second came on a link that was attached with first";
+        return Err(Fault::link(id, condition::INVALID_FIELD, text));
+    }
+    Ok(())
+}

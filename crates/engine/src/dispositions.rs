@@ -1,0 +1,66 @@
+//! Dispositions that are due, as ranges: what happened alike to neighbours goes in one frame.
+
+use hopline_wire::performative::Disposition;
+use hopline_wire::{DeliveryState, Role, Serial};
+
+/// Ranges in the order in which they came up.
+#[derive(Debug, Default)]
+pub(crate) struct Dispositions {
+    due: Vec<Disposition>,
+}
+
+impl Dispositions {
+    /// Adds one delivery; it joins the last range if it is its neighbour and fared the same.
+    pub(crate) fn push(
+        &mut self,
+        role: Role,
+        id: Serial,
+        settled: bool,
+        state: Option<DeliveryState>,
+    ) {
+        if let Some(last) = self.due.last_mut()
+            && last.role == role
+            && last.settled == settled
+            && last.state == state
+            && Serial(last.last.unwrap_or(last.first)).add(1) == id
+        {
+            last.last = Some(id.0);
+            return;
+        }
+        self.due.push(Disposition {
+            role,
+            first: id.0,
+            last: None,
+            settled,
+            state,
+            batchable: false,
+        });
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.due.is_empty()
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Disposition> + '_ {
+        self.due.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_that_fared_alike_share_a_frame_across_the_wrap() {
+        let mut due = Dispositions::default();
+        let accepted = || Some(DeliveryState::Accepted);
+        for n in 0..8 {
+            due.push(Role::Receiver, Serial(0xffff_fffc).add(n), true, accepted());
+        }
+        due.push(Role::Receiver, Serial(9), true, accepted());
+        due.push(Role::Receiver, Serial(10), true, Some(DeliveryState::Released));
+        due.push(Role::Sender, Serial(11), true, Some(DeliveryState::Released));
+        let ranges: Vec<_> = due.drain().map(|d| (d.first, d.last)).collect();
+        assert_eq!(ranges, [(0xffff_fffc, Some(3)), (9, None), (10, None), (11, None)]);
+    }
+}

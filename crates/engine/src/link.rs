@@ -1,0 +1,159 @@
+//! One end of a link (part 2, 2.6).
+//!
+//! ```text
+//!             +----------+  attach   +----------+  detach   +----------+
+//!   each half | Detached |---------->| Attached |---------->|  Ended   |
+//!             +----------+           +----------+           +----------+
+//! ```
+
+use crate::SessionId;
+use bytes::BytesMut;
+use hopline_wire::definitions::{DeliveryTag, ReceiverSettleMode, SenderSettleMode};
+use hopline_wire::performative::Flow;
+use hopline_wire::{DeliveryState, Role, Serial};
+
+/// One half of an endpoint: what one side has said of it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Half {
+    /// Nothing yet.
+    #[default]
+    Idle,
+    /// open, begin, attach.
+    Active,
+    /// close, end, detach.
+    Ended,
+}
+
+/// A delivery of which not all transfers have come.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    pub(crate) id: Serial,
+    pub(crate) tag: DeliveryTag,
+    pub(crate) format: u32,
+    pub(crate) settled: bool,
+    pub(crate) state: Option<Box<DeliveryState>>,
+    pub(crate) octets: BytesMut,
+    pub(crate) transfers: u32,
+}
+
+/// Credit of a link, kept alike at both ends (part 2, 2.6.7).
+#[derive(Debug, Default)]
+pub(crate) struct Credit {
+    pub(crate) delivery_count: Serial,
+    pub(crate) link_credit: u32,
+    pub(crate) drain: bool,
+}
+
+impl Credit {
+    /// One delivery goes.
+    pub(crate) const fn spend(&mut self) {
+        self.delivery_count = self.delivery_count.add(1);
+        self.link_credit = self.link_credit.saturating_sub(1);
+    }
+
+    /// What a receiver's flow leaves to its sender: what it granted, less what was sent since.
+    pub(crate) fn granted(&mut self, flow: &Flow, initial: Serial) {
+        let base = flow.delivery_count.map_or(initial, Serial);
+        let sent_since = self.delivery_count.distance(base).max(0) as u32;
+        self.link_credit = flow.link_credit.unwrap_or(0).saturating_sub(sent_since);
+        self.drain = flow.drain;
+    }
+
+    /// Uses up all credit, as a drain asks.
+    pub(crate) const fn use_up(&mut self) {
+        self.delivery_count = self.delivery_count.add(self.link_credit);
+        self.link_credit = 0;
+    }
+}
+
+/// What we keep of a link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) session: SessionId,
+    pub(crate) local: Half,
+    pub(crate) remote: Half,
+    pub(crate) local_handle: u32,
+    pub(crate) remote_handle: Option<u32>,
+    pub(crate) snd_settle_mode: SenderSettleMode,
+    pub(crate) rcv_settle_mode: ReceiverSettleMode,
+    pub(crate) credit: Credit,
+    pub(crate) initial_count: Serial,
+    /// Messages that wait at us, the sender.
+    pub(crate) available: u32,
+    /// Octets of the largest message that the receiver takes; 0 for no limit.
+    pub(crate) max_message_size: u64,
+    pub(crate) partial: Option<Partial>,
+    /// Deliveries of this link in the session's queue of what is to be sent.
+    pub(crate) pending: u32,
+    /// A flow of this link is due.
+    pub(crate) flow_due: bool,
+    /// A drain is to be answered once nothing is pending.
+    pub(crate) drained_due: bool,
+    /// The flow that is due asks for an answer.
+    pub(crate) echo: bool,
+    /// Its end was told by an event.
+    pub(crate) told: bool,
+}
+
+impl Link {
+    pub(crate) fn new(name: String, role: Role, session: SessionId, local_handle: u32) -> Self {
+        Self {
+            name,
+            role,
+            session,
+            local: Half::Idle,
+            remote: Half::Idle,
+            local_handle,
+            remote_handle: None,
+            snd_settle_mode: SenderSettleMode::Mixed,
+            rcv_settle_mode: ReceiverSettleMode::First,
+            credit: Credit::default(),
+            initial_count: Serial(0),
+            available: 0,
+            max_message_size: 0,
+            partial: None,
+            pending: 0,
+            flow_due: false,
+            drained_due: false,
+            echo: false,
+            told: false,
+        }
+    }
+
+    /// Whether frames may be sent on it.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.local == Half::Active && self.remote != Half::Ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(delivery_count: Option<u32>, link_credit: u32) -> Flow {
+        Flow { delivery_count, link_credit: Some(link_credit), ..Flow::default() }
+    }
+
+    #[test]
+    fn credit_counts_from_the_receivers_count_across_the_wraps() {
+        for start in [0, 0x7fff_fff0_u32, 0xffff_fff0] {
+            let mut credit =
+                Credit { delivery_count: Serial(start), ..Credit::default() };
+            credit.granted(&flow(Some(start), 30), Serial(start));
+            (0..20).for_each(|_| credit.spend());
+            assert_eq!(credit.link_credit, 10);
+            credit.granted(&flow(Some(start), 30), Serial(start));
+            assert_eq!(credit.link_credit, 10, "the same flow again gives nothing");
+            credit.granted(&flow(None, 30), Serial(start));
+            assert_eq!(credit.link_credit, 10, "without a count the initial one holds");
+            credit.granted(&flow(Some(start), 5), Serial(start));
+            assert_eq!(credit.link_credit, 0, "lowered below what was sent");
+            credit.granted(&flow(Some(start), u32::MAX), Serial(start));
+            assert_eq!(credit.link_credit, u32::MAX - 20);
+            credit.use_up();
+            assert_eq!((credit.link_credit, credit.delivery_count), (0, Serial(start).sub(1)));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Deliveries on their way out: whole in one transfer if that can be, else piece by piece.
+
+use crate::connection::Connection;
+use crate::link::Link;
+use crate::session::{Sent, Session};
+use crate::{CommandError, LinkId, SessionId};
+use bytes::Bytes;
+use hopline_timeline::Wait;
+use hopline_wire::codec::Encode;
+use hopline_wire::frame::{self, FrameType};
+use hopline_wire::performative::{Frame, Transfer};
+use hopline_wire::{DeliveryState, DeliveryTag, Role, Serial};
+
+/// A delivery to be sent. Its header and annotations are written by the caller's own hand.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Tells it from the link's other unsettled deliveries.
+    pub tag: DeliveryTag,
+    /// Settled from the start: no outcome will come.
+    pub settled: bool,
+    /// The message format; 0 for messages of part 3.
+    pub format: u32,
+    /// Comes back in [`crate::Event::Outcome`].
+    pub token: u64,
+    /// The bare message and footer, or all of the message. Copied if small, else kept by reference.
+    pub bare: Bytes,
+}
+
+/// A delivery that waits for the session window or the outbox.
+#[derive(Debug)]
+pub(crate) struct PendingSend {
+    link: LinkId,
+    transfer: Transfer,
+    head: Bytes,
+    slot: Option<usize>,
+    bare: Bytes,
+    sent: usize,
+}
+
+impl PendingSend {
+    fn left(&self) -> usize {
+        self.head.len() + self.bare.len() - self.sent
+    }
+}
+
+impl Connection {
+    /// Why the link can't send now; `None`: it can. [`Wait::NoConsumer`]: the link is gone.
+    pub fn send_block(&self, link: LinkId) -> Option<Wait> {
+        let Some((link, session)) = self.sender(link) else { return Some(Wait::NoConsumer) };
+        if link.credit.link_credit == 0 || session.sent.len() >= self.config.max_unsettled {
+            Some(Wait::NoCredit)
+        } else if session.windows.remote_incoming_window == 0 {
+            Some(Wait::SessionWindow)
+        } else if !session.pending.is_empty() || self.outbox.len() >= self.config.outbox_high_water {
+            Some(Wait::SocketFull)
+        } else {
+            None
+        }
+    }
+
+    fn sender(&self, link: LinkId) -> Option<(&Link, &Session)> {
+        let link = self.links.get(link).filter(|l| l.role == Role::Sender && l.is_usable())?;
+        let session = self.sessions.get(link.session)?;
+        self.is_open().then_some((link, session))
+    }
+
+    /// Sends a delivery. `write_head` appends header, delivery- and message-annotations (or
+    /// nothing) to the buffer that it is given, and may return where in it the eight octets of an
+    /// instant lie that is to be filled in as they leave.
+    ///
+    /// # Errors
+    /// [`CommandError::Blocked`] where [`Connection::send_block`] has a reason, and
+    /// [`CommandError::MessageSize`]; nothing is sent then.
+    pub fn send(
+        &mut self,
+        id: LinkId,
+        delivery: Outgoing,
+        write_head: impl FnOnce(&mut Vec<u8>) -> Option<usize>,
+    ) -> Result<Serial, CommandError> {
+        if self.send_block(id).is_some() {
+            return Err(CommandError::Blocked);
+        }
+        let link = self.links.get_mut(id).ok_or(CommandError::NoLink)?;
+        let session = self.sessions.get_mut(link.session).ok_or(CommandError::NoSession)?;
+        let delivery_id = session.next_delivery_out;
+        let transfer = transfer(link.local_handle, delivery_id, &delivery);
+        let tail = self.outbox.tail();
+        let at = frame::start(tail, FrameType::Amqp, session.local_channel);
+        transfer.encode(tail);
+        let head_at = tail.len();
+        let slot = write_head(tail);
+        let message_size = (tail.len() - head_at + delivery.bare.len()) as u64;
+        if link.max_message_size > 0 && message_size > link.max_message_size {
+            tail.truncate(at);
+            return Err(CommandError::MessageSize);
+        }
+        session.next_delivery_out = delivery_id.add(1);
+        link.credit.spend();
+        if !delivery.settled {
+            session.sent.push(delivery_id, Sent { link: id, token: delivery.token });
+        }
+        if tail.len() - at + delivery.bare.len() <= self.peer.frame_size {
+            frame::finish(tail, at, delivery.bare.len());
+            if let Some(slot) = slot {
+                self.outbox.mark_slot(slot);
+            }
+            self.outbox.push(delivery.bare);
+            session.windows.sent();
+        } else {
+            let head = Bytes::copy_from_slice(tail.get(head_at..).unwrap_or_default());
+            tail.truncate(at);
+            let slot = slot.map(|slot| slot - head_at);
+            let bare = delivery.bare;
+            session.pending.push_back(PendingSend { link: id, transfer, head, slot, bare, sent: 0 });
+            link.pending += 1;
+            let session = link.session;
+            self.touch(session);
+        }
+        Ok(delivery_id)
+    }
+
+    /// Sends on what is pending, as far as window and outbox allow.
+    pub(crate) fn pump(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        while self.outbox.len() < self.config.outbox_high_water
+            && session.windows.remote_incoming_window > 0
+            && let Some(pending) = session.pending.front_mut()
+        {
+            let tail = self.outbox.tail();
+            let at = tail.len();
+            let payload = put_transfer(tail, session.local_channel, pending, self.peer.frame_size);
+            let head = pending.head.slice(pending.sent.min(pending.head.len())..);
+            let from_head = head.len().min(payload);
+            let head_at = tail.len();
+            tail.extend_from_slice(head.get(..from_head).unwrap_or_default());
+            frame::finish(tail.get_mut(at..).unwrap_or_default(), 0, payload - from_head);
+            if let Some(slot) = pending.slot
+                && slot >= pending.sent
+                && slot + 8 <= pending.sent + from_head
+            {
+                self.outbox.mark_slot(head_at + slot - pending.sent);
+            }
+            let bare_at = (pending.sent + from_head).saturating_sub(pending.head.len());
+            self.outbox.push(pending.bare.slice(bare_at..bare_at + payload - from_head));
+            pending.sent += payload;
+            session.windows.sent();
+            if pending.left() == 0 {
+                if let Some(link) = self.links.get_mut(pending.link) {
+                    link.pending -= 1;
+                }
+                session.pending.pop_front();
+            }
+        }
+    }
+
+    /// Gives up what is pending on a link: what has begun is aborted, the rest is forgotten.
+    pub(crate) fn abort_pending(&mut self, session: SessionId, link: LinkId) {
+        let Some(session) = self.sessions.get_mut(session) else { return };
+        if let Some(first) = session.pending.front()
+            && first.link == link
+            && first.sent > 0
+            && session.windows.remote_incoming_window > 0
+        {
+            let handle = first.transfer.handle;
+            let aborted = Transfer { aborted: true, ..continuation(handle) };
+            aborted.put(self.outbox.tail(), session.local_channel);
+            session.windows.sent();
+        }
+        session.pending.retain(|pending| pending.link != link);
+    }
+}
+
+fn transfer(handle: u32, id: Serial, delivery: &Outgoing) -> Transfer {
+    Transfer {
+        delivery_id: Some(id.0),
+        delivery_tag: Some(delivery.tag),
+        message_format: Some(delivery.format),
+        settled: delivery.settled.then_some(true),
+        ..continuation(handle)
+    }
+}
+
+const fn continuation(handle: u32) -> Transfer {
+    Transfer {
+        handle,
+        delivery_id: None,
+        delivery_tag: None,
+        message_format: None,
+        settled: None,
+        more: false,
+        rcv_settle_mode: None,
+        state: None::<DeliveryState>,
+        resume: false,
+        aborted: false,
+        batchable: false,
+    }
+}
+
+/// Begins the next frame of a pending delivery; returns how many octets of payload fit in it.
+fn put_transfer(tail: &mut Vec<u8>, channel: u16, pending: &PendingSend, max: usize) -> usize {
+    let at = frame::start(tail, FrameType::Amqp, channel);
+    let body = tail.len();
+    let mut transfer = match pending.sent {
+        0 => pending.transfer.clone(),
+        _ => continuation(pending.transfer.handle),
+    };
+    transfer.more = true;
+    transfer.encode(tail);
+    let room = max.saturating_sub(tail.len() - at);
+    let left = pending.left();
+    if left <= room {
+        tail.truncate(body);
+        transfer.more = false;
+        transfer.encode(tail);
+    }
+    left.min(room)
+}
