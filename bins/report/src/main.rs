@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hopline_report::{Format, Options, TRACE_LIMIT, Wanted};
+use hopline_report::{Error, Format, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer};
 use hopline_timeline::TimelineId;
 
 /// Says where each message's time went
@@ -44,15 +44,21 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let mut out = BufWriter::new(io::stdout().lock());
-    match hopline_report::run(&options(arguments), io::stdin().lock(), &mut out, io::stderr()) {
+    match run(&options(Arguments::parse())) {
         Ok(outcome) => outcome.exit_status().into(),
         Err(error) => {
             let _ = writeln!(io::stderr(), "hopline-report: {error}");
             ExitCode::from(2)
         }
     }
+}
+
+fn run(options: &Options) -> Result<Outcome, Error> {
+    if options.reads_stdin() && !io::stdin().is_terminal() {
+        outlast_writer()?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    hopline_report::run(options, io::stdin().lock(), &mut out, io::stderr())
 }
 
 fn options(arguments: Arguments) -> Options {

@@ -28,6 +28,9 @@ pub enum Error {
     /// The report could not be written.
     #[error("the report can't be written: {0}; check the space and the rights at its destination")]
     Write(#[source] io::Error),
+    /// The system didn't let the program catch Ctrl-C.
+    #[error("Ctrl-C can't be caught: {0}; read the records from a file")]
+    Signal(#[source] io::Error),
     /// A histogram could not be made.
     #[error("no histogram of 1 ns to 1 h: {0:?}; this is a fault of the program, please report it")]
     Histogram(hdrhistogram::CreationError),

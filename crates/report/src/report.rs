@@ -1,6 +1,7 @@
 //! Takes records one by one and remembers what the report will say.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use hopline_timeline::record::{HeaderRecord, MessageRecord, Record};
 use hopline_timeline::{ClockDomain, ClockKind, Delay, Node, Stamp, Timeline};
@@ -30,6 +31,8 @@ pub struct Report {
     pub(crate) table: Table,
     pub(crate) traces: Traces,
     pub(crate) recent: Recent,
+    last_nodes: Vec<Node>,
+    last_names: Rc<[NameId]>,
     /// The origin of the first message that has one: the zero of the traces' periods.
     pub(crate) zero: Option<(Node, Stamp)>,
     /// The sum of all delays from origin to end, of which the rows have their shares.
@@ -50,6 +53,8 @@ impl Report {
             table: Table::new().map_err(Error::Histogram)?,
             traces: Traces::new(wanted),
             recent: Recent::new(MEMORY_LIMIT),
+            last_nodes: Vec::new(),
+            last_names: Rc::default(),
             zero: None,
             end_to_end_ns: 0,
         })
@@ -91,8 +96,7 @@ impl Report {
             self.counts.untimed += 1;
             return Ok(());
         };
-        let names: Vec<NameId> =
-            timeline.nodes.iter().map(|node| self.names.id(&node.name)).collect();
+        let names = self.names_of(&timeline.nodes);
         let end = point(&names, way.end());
         let is_new = end.node.is_none_or(|node| self.recent.is_new(timeline.id, node));
         let duplicate = !is_new && !message.redelivered;
@@ -102,12 +106,21 @@ impl Report {
         } else {
             self.count(message, &way);
             self.measure(&way, &names, end_to_end_ns);
-            self.clocks.note(&names, &timeline.nodes);
             self.note_zero(&timeline, way.origin());
         }
         let MessageRecord { seq, redelivered, .. } = *message;
         self.traces.offer(&Trace { seq, redelivered, duplicate, timeline }, end_to_end_ns);
         Ok(())
+    }
+
+    /// The ids of the nodes' names; the nodes are mostly those of the message before.
+    fn names_of(&mut self, nodes: &[Node]) -> Rc<[NameId]> {
+        if nodes != self.last_nodes {
+            self.last_nodes = nodes.to_vec();
+            self.last_names = nodes.iter().map(|node| self.names.id(&node.name)).collect();
+            self.clocks.note(&self.last_names, nodes);
+        }
+        Rc::clone(&self.last_names)
     }
 
     fn count(&mut self, message: &MessageRecord, way: &Way<'_>) {

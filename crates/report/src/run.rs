@@ -1,14 +1,17 @@
 //! From the command line's wishes to a report on the standard output.
 
+use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use hopline_timeline::record::{MAX_LINE_OCTETS, Record};
+use hopline_timeline::TimelineError;
+use hopline_timeline::record::MAX_LINE_OCTETS;
 
 use crate::error::Error;
 use crate::input::{Line, Lines, STDIN_NAME};
 use crate::log::Log;
 use crate::output::Format;
+use crate::record;
 use crate::report::Report;
 use crate::traces::Wanted;
 
@@ -22,6 +25,17 @@ pub struct Options {
     pub wanted: Wanted,
     /// The form of the report.
     pub format: Format,
+}
+
+impl Options {
+    /// Whether the standard input is among what will be read.
+    pub fn reads_stdin(&self) -> bool {
+        self.files.is_empty() || self.files.iter().any(|path| is_stdin(path))
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new(STDIN_NAME)
 }
 
 /// How it went. The report was written in every case.
@@ -79,7 +93,7 @@ impl<W: Write> Reading<W> {
         let only_stdin = [PathBuf::from(STDIN_NAME)];
         let files = if files.is_empty() { &only_stdin[..] } else { files };
         for path in files {
-            let lines = if path == Path::new(STDIN_NAME) {
+            let lines = if is_stdin(path) {
                 Lines::new(&mut stdin).map_err(|source| Error::Open { path: path.clone(), source })
             } else {
                 Lines::open(path)
@@ -126,12 +140,12 @@ impl<W: Write> Reading<W> {
         }
     }
 
-    fn add(&mut self, text: &[u8]) -> Result<(), hopline_timeline::TimelineError> {
+    fn add(&mut self, text: &[u8]) -> Result<(), TimelineError> {
         self.report.counts.lines += 1;
-        Record::parse_line(text).and_then(|record| self.report.add(record))
+        record::parse(text).and_then(|record| self.report.add(record))
     }
 
-    fn malformed(&mut self, name: &str, number: u64, what: &impl std::fmt::Display) {
+    fn malformed(&mut self, name: &str, number: u64, what: &impl Display) {
         self.report.counts.malformed += 1;
         self.log.malformed(name, number, what);
     }

@@ -42,12 +42,22 @@ pub(crate) struct Row {
     pub(crate) error_bound_ns: u64,
     out_of_range: u64,
     shared_ns: i128,
+    /// Which row was asked for after this one the last time.
+    follower: usize,
 }
 
 impl Row {
     fn new(key: Key, delays: Distribution) -> Self {
-        let (missing, no_common_clock, error_bound_ns, out_of_range) = (0, 0, 0, 0);
-        Self { key, delays, missing, no_common_clock, error_bound_ns, out_of_range, shared_ns: 0 }
+        Self {
+            key,
+            delays,
+            missing: 0,
+            no_common_clock: 0,
+            error_bound_ns: 0,
+            out_of_range: 0,
+            shared_ns: 0,
+            follower: 0,
+        }
     }
 
     fn add(&mut self, delay: Result<Delay, Unmeasured>, shares: bool) {
@@ -84,6 +94,8 @@ impl Row {
 pub(crate) struct Table {
     rows: Vec<Row>,
     index: HashMap<Key, usize>,
+    /// The row asked for last.
+    last: usize,
     blank: Distribution,
     unlisted: u64,
 }
@@ -91,7 +103,7 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new() -> Result<Self, CreationError> {
         let blank = Distribution::new()?;
-        Ok(Self { rows: Vec::new(), index: HashMap::new(), blank, unlisted: 0 })
+        Ok(Self { rows: Vec::new(), index: HashMap::new(), last: 0, blank, unlisted: 0 })
     }
 
     /// Adds a sample. `shares`: its message's delay from end to end is known.
@@ -102,18 +114,30 @@ impl Table {
         }
     }
 
+    /// Most messages take the way of the one before: the row is looked for where it was then.
     fn row(&mut self, key: Key) -> Option<&mut Row> {
-        let next = self.rows.len();
-        let at = match self.index.get(&key) {
-            Some(&at) => at,
-            None if next == ROW_LIMIT => return None,
-            None => {
-                self.index.insert(key, next);
-                self.rows.push(Row::new(key, self.blank.fresh()));
-                next
-            }
+        let guess = self.rows.get(self.last).map_or(0, |last| last.follower);
+        let at = match self.rows.get(guess) {
+            Some(row) if row.key == key => guess,
+            _ => self.look_up(key)?,
         };
+        if let Some(last) = self.rows.get_mut(self.last) {
+            last.follower = at;
+        }
+        self.last = at;
         self.rows.get_mut(at)
+    }
+
+    fn look_up(&mut self, key: Key) -> Option<usize> {
+        let next = self.rows.len();
+        if let Some(&at) = self.index.get(&key) {
+            return Some(at);
+        }
+        (next < ROW_LIMIT).then(|| {
+            self.index.insert(key, next);
+            self.rows.push(Row::new(key, self.blank.fresh()));
+            next
+        })
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {

@@ -10,46 +10,23 @@ impl Report {
     /// What a reader should know before trusting the figures.
     pub(super) fn notes(&self) -> Vec<String> {
         let counts = self.counts();
+        let mut notes = Vec::new();
+        let mut note = |count: u64, what: &str, so: &str| {
+            if count > 0 {
+                notes.push(format!("{what} ({count}): {so}"));
+            }
+        };
+        note(counts.negative, "negative differences", "stamps or clocks contradict each other");
+        note(counts.missing, "stamps never filled in", "the delays around them are absent");
+        let untied = "differences of two clocks that nothing ties together";
+        note(counts.no_common_clock, untied, "synchronise the hosts' clocks");
         let seconds = LONGEST_NS / 1_000_000_000;
-        let counted = [
-            (
-                counts.negative,
-                "differences are negative: clocks or stamps disagree; they are in \
-              every figure with their sign"
-                    .to_owned(),
-            ),
-            (
-                counts.missing,
-                "stamps were never filled in; the delays they bound are absent".to_owned(),
-            ),
-            (
-                counts.no_common_clock,
-                "differences are of two clocks that nothing ties together: \
-              synchronise the hosts' clocks"
-                    .to_owned(),
-            ),
-            (
-                counts.saturated,
-                format!(
-                    "differences exceed {seconds} s; percentiles take them as \
-              {seconds} s"
-                ),
-            ),
-            (
-                counts.overflowed,
-                format!("timelines were full: {} stamps were dropped", counts.dropped),
-            ),
-            (counts.unknown, "records are of kinds that this version doesn't know".to_owned()),
-            (
-                counts.unlisted,
-                format!(
-                    "samples are left out: the table is full with {ROW_LIMIT} \
-              rows; give fewer nodes at a time"
-                ),
-            ),
-        ];
-        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-        let mut notes: Vec<_> = counted.map(|(count, what)| format!("{count} {what}")).collect();
+        note(counts.saturated, "saturated differences", &format!("they exceed {seconds} s"));
+        let dropped = format!("{} stamps were dropped", counts.dropped);
+        note(counts.overflowed, "full timelines", &dropped);
+        note(counts.unknown, "records of unknown kinds", "a newer version may read them");
+        let full = format!("the table holds at most {ROW_LIMIT} rows");
+        note(counts.unlisted, "samples left out", &full);
         notes.extend(self.limits());
         notes
     }
@@ -60,12 +37,11 @@ impl Report {
         let forgot = self.recent.is_exceeded().then(|| {
             format!("duplicates more than {MEMORY_LIMIT} messages apart were not looked for")
         });
-        let shared = self
-            .names
-            .is_exceeded()
-            .then(|| format!("nodes beyond {NAME_LIMIT} are shown together as \"{OTHERS}\""));
+        let shared = self.names.is_exceeded().then(|| {
+            format!("nodes beyond the first {NAME_LIMIT} are shown together as \"{OTHERS}\"")
+        });
         let lost = (received > recorded).then(|| {
-            format!("the subscribers counted {received} messages, but the input holds {recorded}")
+            format!("the subscribers counted {received} messages, the input holds {recorded}")
         });
         [forgot, shared, lost].into_iter().flatten()
     }
