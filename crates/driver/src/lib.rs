@@ -6,9 +6,11 @@
 //!   [`EffectiveOptions`] tells what the kernel made of them.
 //! - [`Url`]: where to connect to or to listen, as a user writes it.
 //! - [`Transport`]: octets over the socket, plain or through TLS.
+//! - [`Io`]: a socket and its engine; [`Waiter`]: when to try it again.
 
 mod clock;
 mod error;
+mod io;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod options;
@@ -17,15 +19,18 @@ mod socket;
 mod tls;
 mod transport;
 mod url;
+mod waiter;
 
 pub use clock::{Clock, clock_domain, node};
 pub use error::Error;
+pub use io::{Counters, Flush, Io, Read};
 pub use options::{EffectiveOptions, SocketOptions};
 pub use socket::{Listener, connect, listen};
 #[cfg(feature = "tls")]
 pub use tls::{ClientTls, ServerTls, TlsSession};
 pub use transport::Transport;
 pub use url::Url;
+pub use waiter::Waiter;
 
 pub use hopline_engine as engine;
 pub use hopline_timeline as timeline;

@@ -1,0 +1,222 @@
+//! One connection: its socket, its engine, and the one way in which octets pass between them.
+
+use crate::engine::Connection;
+use crate::{Clock, EffectiveOptions, Transport};
+use std::io::{self, IoSlice};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// Octets that one read may bring.
+const READ_MAX: usize = 64 << 10;
+
+/// Slices of one write (`IOV_MAX` is 1,024; more than these gain nothing).
+const SLICES: usize = 64;
+
+/// How long, and for how many octets, a peer may still talk after the last frame, so that closing
+/// does not reset the connection under our own last frame.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_OCTETS: usize = 4 << 20;
+
+/// What came of a read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Octets: take the engine's events.
+    Octets,
+    /// Nothing is there, or the engine wants nothing now.
+    Blocked,
+    /// The peer has ended its side, or the connection is lost. Take the engine's events, then
+    /// call its `handle_eof`.
+    End,
+}
+
+/// What came of a flush.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// All was written.
+    Done,
+    /// The socket takes no more now: wait until it is writable.
+    Blocked,
+}
+
+/// What passed over a connection.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Reads that brought octets.
+    pub reads: u64,
+    /// Octets read.
+    pub octets_read: u64,
+    /// Writes that took octets.
+    pub writes: u64,
+    /// Octets written.
+    pub octets_written: u64,
+    /// Writes that took less than there was.
+    pub short_writes: u64,
+}
+
+/// An engine and its socket. No method blocks or waits.
+#[derive(Debug)]
+pub struct Io {
+    engine: Connection,
+    socket: Arc<TcpStream>,
+    transport: Transport,
+    clock: Clock,
+    ended: bool,
+    blocked: bool,
+    counters: Counters,
+}
+
+impl Io {
+    /// Puts them together. The handshake of the transport is done.
+    pub fn new(engine: Connection, socket: Arc<TcpStream>, transport: Transport) -> Self {
+        let counters = Counters::default();
+        Self { engine, socket, transport, clock: Clock, ended: false, blocked: false, counters }
+    }
+
+    /// The engine.
+    pub const fn engine(&self) -> &Connection {
+        &self.engine
+    }
+
+    /// The engine, for commands and events.
+    pub const fn engine_mut(&mut self) -> &mut Connection {
+        &mut self.engine
+    }
+
+    /// The socket, for [`crate::Waiter::ready`].
+    pub const fn socket(&self) -> &Arc<TcpStream> {
+        &self.socket
+    }
+
+    /// What passed so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The socket options in force.
+    ///
+    /// # Errors
+    /// The system can't say.
+    pub fn effective(&self) -> io::Result<EffectiveOptions> {
+        EffectiveOptions::read(&*self.socket)
+    }
+
+    /// Whether reading is of use: the engine wants octets and the peer has not ended.
+    pub fn wants_read(&self) -> bool {
+        !self.ended && self.engine.wants_read()
+    }
+
+    /// Whether the socket was full at the last flush: wait until it is writable, then flush.
+    pub fn wants_write(&self) -> bool {
+        self.blocked
+    }
+
+    /// Reads once. A lost connection is an end like any other: what the peer owed by frames it
+    /// owes no more.
+    pub fn read(&mut self) -> Read {
+        if !self.wants_read() {
+            return Read::Blocked;
+        }
+        let buffer = self.engine.read_buffer();
+        match self.transport.try_read(&self.socket, buffer, READ_MAX) {
+            Ok(0) => {
+                self.ended = true;
+                Read::End
+            }
+            Ok(n) => {
+                self.engine.handle_read(self.clock.now());
+                self.counters.reads += 1;
+                self.counters.octets_read += n as u64;
+                Read::Octets
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Read::Blocked,
+            Err(error) => {
+                tracing::debug!(%error, "read failed");
+                self.ended = true;
+                Read::End
+            }
+        }
+    }
+
+    /// Writes all that is ready: one write for all of it, if the socket takes it.
+    ///
+    /// # Errors
+    /// The connection is lost; nothing more can be written.
+    pub fn flush(&mut self) -> io::Result<Flush> {
+        self.blocked = false;
+        loop {
+            while self.engine.poll_transmit() {
+                if !self.write()? {
+                    self.blocked = true;
+                    return Ok(Flush::Blocked);
+                }
+            }
+            match self.transport.try_flush(&self.socket) {
+                Ok(()) => return Ok(Flush::Done),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    return Ok(Flush::Blocked);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// One write. `false`: the socket took nothing.
+    fn write(&mut self) -> io::Result<bool> {
+        let outbox = self.engine.outbox();
+        let ready = outbox.len();
+        let now = self.clock.now();
+        outbox.stamp(now);
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let used = outbox.slices(&mut slices);
+        let slices = slices.get(..used).unwrap_or_default();
+        match self.transport.try_write_vectored(&self.socket, slices) {
+            Ok(n) => {
+                self.engine.wrote(n, now);
+                self.counters.writes += 1;
+                self.counters.octets_written += n as u64;
+                self.counters.short_writes += u64::from(n < ready);
+                Ok(n > 0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives up on a peer that can't be written to any more.
+    pub const fn abandon(&mut self) {
+        self.ended = true;
+        self.blocked = false;
+    }
+
+    /// Whether nothing is left to do but [`Io::close`]: the engine is over and all is written, or
+    /// can't be.
+    pub fn is_finished(&self) -> bool {
+        self.engine.is_over() && (self.ended && !self.blocked || self.engine.is_finished())
+    }
+
+    /// Ends our side and hears the peer out for a moment, then drops the socket.
+    pub async fn close(mut self) {
+        self.transport.end();
+        let _ = self.transport.try_flush(&self.socket);
+        let _ = socket2::SockRef::from(&*self.socket).shutdown(Shutdown::Write);
+        if !self.ended {
+            let _ = tokio::time::timeout(LINGER, hear_out(&self.socket)).await;
+        }
+    }
+}
+
+async fn hear_out(socket: &TcpStream) {
+    let mut heard = 0;
+    let mut scratch = [0; 4096];
+    while heard < LINGER_OCTETS && socket.readable().await.is_ok() {
+        match socket.try_read(&mut scratch) {
+            Ok(0) => return,
+            Ok(n) => heard += n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
