@@ -1,0 +1,185 @@
+//! The program as people and scripts run it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use flate2::{Compression, write::GzEncoder};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/tests/data").join(name)
+}
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline-report"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    program(arguments).output().unwrap()
+}
+
+fn text(octets: &[u8]) -> &str {
+    std::str::from_utf8(octets).unwrap()
+}
+
+fn chain() -> String {
+    data("chain.jsonl").into_os_string().into_string().unwrap()
+}
+
+/// The program with `input` written to its standard input, which stays open.
+fn fed(arguments: &[&str], input: &[u8]) -> Child {
+    let mut child = program(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(input).unwrap();
+    child
+}
+
+#[test]
+fn files_standard_input_and_gzip_give_the_same_report() {
+    let golden = fs::read(data("chain.txt")).unwrap();
+    let traces = ["--trace=1", "--slowest=1", "--id=00000000000000000000000000abc003"];
+    let records = fs::read(data("chain.jsonl")).unwrap();
+    let chain = chain();
+    fn with<'a>(traces: &[&'a str], file: &'a str) -> Vec<&'a str> {
+        [traces, &[file]].concat()
+    }
+
+    let from_file = run(&with(&traces, &chain));
+    assert_eq!((from_file.status.code(), text(&from_file.stderr)), (Some(0), ""));
+    assert_eq!(text(&from_file.stdout), text(&golden));
+
+    for arguments in [&traces[..], &with(&traces, "-")] {
+        let from_pipe = fed(arguments, &records).wait_with_output().unwrap();
+        assert_eq!(from_pipe.stdout, golden);
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let packed = folder.path().join("records");
+    let mut encoder = GzEncoder::new(fs::File::create(&packed).unwrap(), Compression::fast());
+    encoder.write_all(&records).unwrap();
+    encoder.finish().unwrap();
+    assert_eq!(run(&with(&traces, packed.to_str().unwrap())).stdout, golden);
+}
+
+#[test]
+fn several_files_are_read_one_after_the_other() {
+    let field_report = data("field-report.jsonl");
+    let both = run(&["--json", &chain(), field_report.to_str().unwrap()]);
+    assert_eq!(both.status.code(), Some(0));
+    assert!(text(&both.stdout).contains("\"messages\":7,"), "{}", text(&both.stdout));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    for missing in ["/nonexistent/records", folder] {
+        let told = run(&[missing, &chain()]);
+        assert_eq!(told.status.code(), Some(2));
+        assert!(text(&told.stderr).starts_with(&format!("hopline-report: {missing}: ")));
+        assert!(text(&told.stdout).contains("messages 5, "));
+    }
+}
+
+#[test]
+fn no_message_is_status_1_and_so_is_an_id_that_did_not_come() {
+    let empty = run(&[]);
+    assert_eq!(empty.status.code(), Some(1));
+    assert!(text(&empty.stdout).contains("no messages"));
+    assert!(text(&empty.stderr).contains("no message with a timeline"));
+    let absent = run(&["--id", "000000000000000000000000000000ff", &chain()]);
+    assert_eq!(absent.status.code(), Some(1));
+    assert!(text(&absent.stderr).contains("no message with the id 00000000"));
+    assert!(text(&absent.stdout).contains("messages 5, "));
+}
+
+#[test]
+fn bad_usage_is_status_2_and_says_what_is_wrong() {
+    let cases = [
+        (&["--json", "--csv"][..], "cannot be used with"),
+        (&["--trace", "1001"], "at most 1000"),
+        (&["--trace=-1"], "not a number"),
+        (&["--slowest", "many"], "not a number"),
+        (&["--id", "xyz"], "32 hexadecimal digits"),
+        (&["--histogram"], "--histogram"),
+    ];
+    for (arguments, part) in cases {
+        let told = run(arguments);
+        assert_eq!((told.status.code(), told.stdout.len()), (Some(2), 0), "{arguments:?}");
+        assert!(text(&told.stderr).contains(part), "{}", text(&told.stderr));
+    }
+}
+
+#[test]
+fn help_names_every_option_and_the_exit_status() {
+    let help = run(&["--help"]);
+    for part in ["--trace <N>", "--slowest <N>", "--id <HEX>", "--json", "--csv", "Exit status"] {
+        assert!(text(&help.stdout).contains(part), "{part}");
+    }
+    assert!(text(&run(&["--version"]).stdout).starts_with("hopline-report "));
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_the_program_quietly() {
+    let messages = fs::read_to_string(data("chain.jsonl")).unwrap();
+    let with_own_id = |n: u32| messages.replace("000abc", &format!("{n:03x}abc"));
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("records");
+    fs::write(&records, (0..200).map(with_own_id).collect::<String>()).unwrap();
+    // The traces alone are more than any pipe holds.
+    let slowest = ["--slowest", "1000", records.to_str().unwrap()];
+    let mut child = program(&slowest).spawn().unwrap();
+    let mut start = [0; 7];
+    child.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"+ e2e: ");
+    drop(child.stdout.take());
+    let told = child.wait_with_output().unwrap();
+    assert_eq!((told.status.code(), text(&told.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn ctrl_c_in_a_pipe_leaves_the_report_of_what_the_writer_wrote() {
+    let records = fs::read(data("chain.jsonl")).unwrap();
+    let child = fed(&[], &records);
+    interrupt(&child);
+    let told = child.wait_with_output().unwrap();
+    assert_eq!((told.status.code(), text(&told.stderr)), (Some(0), ""));
+    assert!(text(&told.stdout).contains("messages 5, "));
+}
+
+#[test]
+fn a_second_ctrl_c_ends_the_program() {
+    let mut child = fed(&[], b"");
+    interrupt(&child);
+    interrupt(&child);
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), None, "ended by the signal");
+}
+
+/// Sends SIGINT once it is caught, and waits until it has arrived.
+fn interrupt(child: &Child) {
+    wait_until(|| has_sigint(child, "SigCgt:"));
+    let id = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+    kill_process(id, Signal::INT).unwrap();
+    wait_until(|| !has_sigint(child, "ShdPnd:"));
+}
+
+/// Whether SIGINT is in a set of signals that the kernel tells about the process.
+fn has_sigint(child: &Child, set: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix(set)).unwrap_or("0");
+    u64::from_str_radix(mask.trim(), 16).unwrap() & 0b10 != 0
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited for too long");
+        sleep(Duration::from_millis(5));
+    }
+}
