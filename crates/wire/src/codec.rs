@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a compound (list, map) or array whose constructor was read: a cursor over its
-    /// elements, and their count. The count of a compound is checked against its octets.
+    /// elements, and their count as the peer announces it.
     pub fn compound(
         &mut self,
         wide: bool,
@@ -173,6 +173,14 @@ impl<'a> Reader<'a> {
             return Err(WireError::Invalid { what, detail: "has a key without a value" });
         }
         Ok((inner, count))
+    }
+
+    /// Refuses octets behind the last element of a compound or array.
+    pub fn end(&self, what: &'static str) -> Result<(), WireError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        Err(WireError::Invalid { what, detail: "has octets behind its last element" })
     }
 
     fn check_count(&self, count: usize, what: &'static str) -> Result<(), WireError> {
@@ -227,7 +235,9 @@ impl<'a> Reader<'a> {
             0x9 if matches!(code, 0x94 | 0x98) => 16,
             0xa if matches!(code, 0xa0 | 0xa1 | 0xa3) => self.size(false, "value")?,
             0xb if matches!(code, 0xb0 | 0xb1 | 0xb3) => self.size(true, "value")?,
-            0xc | 0xe if matches!(code, 0xc0 | 0xc1 | 0xe0) => self.size(false, "compound value")?,
+            0xc | 0xe if matches!(code, 0xc0 | 0xc1 | 0xe0) => {
+                self.size(false, "compound value")?
+            }
             0xd | 0xf if matches!(code, 0xd0 | 0xd1 | 0xf0) => self.size(true, "compound value")?,
             _ => return Err(WireError::Constructor { code, expected: "a value" }),
         };
@@ -267,11 +277,7 @@ macro_rules! decode_number {
 decode_number!(bool, "boolean", {
     code::TRUE => _r Ok(true),
     code::FALSE => _r Ok(false),
-    code::BOOLEAN => r match r.octet("boolean")? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(WireError::Invalid { what: "boolean", detail: "is neither 0 nor 1" }),
-    },
+    code::BOOLEAN => r read_boolean(r),
 });
 decode_number!(u8, "ubyte", { code::UBYTE => r r.octet("ubyte") });
 decode_number!(u16, "ushort", { code::USHORT => r r.array("ushort").map(Self::from_be_bytes) });
@@ -289,6 +295,15 @@ decode_number!(i64, "long", {
     code::SMALL_LONG => r r.octet("long").map(|o| Self::from(o as i8)),
     code::LONG => r r.array("long").map(Self::from_be_bytes),
 });
+
+/// Takes the octet of a boolean whose constructor, 0x56, was read.
+pub(crate) fn read_boolean(r: &mut Reader<'_>) -> Result<bool, WireError> {
+    match r.octet("boolean")? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(WireError::Invalid { what: "boolean", detail: "is neither 0 nor 1" }),
+    }
+}
 
 impl Encode for bool {
     fn encode(&self, out: &mut Vec<u8>) {

@@ -2,8 +2,8 @@
 //! [`composite!`](crate::composite!) and read and written by [`FieldReader`] and [`FieldWriter`].
 
 use crate::codec::{Decode, Encode, Reader, code};
-use crate::definitions::Symbol;
-use crate::WireError;
+use crate::value::Array;
+use crate::{Symbol, Value, WireError};
 
 /// A descriptor as it stands on the wire: the number of a standard type, or a symbol.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -67,16 +67,21 @@ impl<'a> FieldReader<'a> {
     /// # Errors
     /// Anything but a list, or more than `max` fields.
     #[inline]
-    pub fn new(
-        r: &mut Reader<'a>,
-        composite: &'static str,
-        max: usize,
-    ) -> Result<Self, WireError> {
+    pub fn new(r: &mut Reader<'a>, composite: &'static str, max: usize) -> Result<Self, WireError> {
         let (fields, left) = r.list(composite)?;
         if left > max {
             return Err(WireError::TooManyFields { composite, count: left });
         }
         Ok(Self { fields, left, composite })
+    }
+
+    /// Refuses octets behind the last field; for who has read all fields.
+    ///
+    /// # Errors
+    /// A list that is longer than its fields.
+    #[inline]
+    pub fn end(&self) -> Result<(), WireError> {
+        self.fields.end(self.composite)
     }
 
     fn present(&mut self) -> bool {
@@ -116,6 +121,39 @@ impl<'a> FieldReader<'a> {
             _ => Symbol::decode(&mut self.fields).map(|one| vec![one]),
         }
     }
+
+    /// A field with `multiple="true"` that may not be empty.
+    pub fn multiple_required(&mut self, field: &'static str) -> Result<Vec<Symbol>, WireError> {
+        let symbols = self.multiple(field)?;
+        let composite = self.composite;
+        if symbols.is_empty() {
+            return Err(WireError::MissingField { composite, field });
+        }
+        Ok(symbols)
+    }
+
+    /// A field that provides a message-id (part 3, 3.2.11 to 3.2.14), or null.
+    pub fn message_id(&mut self, field: &'static str) -> Result<Option<Value>, WireError> {
+        let id = self.optional(field)?;
+        match id {
+            None | Some(Value::Ulong(_) | Value::Uuid(_) | Value::Binary(_) | Value::String(_)) => {
+                Ok(id)
+            }
+            Some(_) => {
+                let detail = "is neither ulong, uuid, binary nor string";
+                Err(WireError::Invalid { what: field, detail })
+            }
+        }
+    }
+
+    /// A field that is a map with keys of any type, or null.
+    pub fn map(&mut self, field: &'static str) -> Result<Option<Value>, WireError> {
+        let map = self.optional(field)?;
+        match map {
+            None | Some(Value::Map(_)) => Ok(map),
+            Some(_) => Err(WireError::Invalid { what: field, detail: "is no map" }),
+        }
+    }
 }
 
 fn read_symbols(r: &mut Reader<'_>) -> Result<Vec<Symbol>, WireError> {
@@ -134,6 +172,7 @@ fn read_symbols(r: &mut Reader<'_>) -> Result<Vec<Symbol>, WireError> {
     for _ in 0..count {
         symbols.push(Symbol::from_octets(items.variable(wide, "symbol")?)?);
     }
+    items.end("array of symbols")?;
     Ok(symbols)
 }
 
@@ -187,12 +226,22 @@ impl<'o> FieldWriter<'o> {
 
     /// A field with `multiple="true"`: null if empty, else an array.
     pub fn multiple(&mut self, symbols: &[Symbol]) {
-        if symbols.is_empty() {
-            return self.null();
-        }
-        put_symbols(self.out, symbols);
-        self.count += 1;
-        self.kept = (self.out.len(), self.count);
+        if symbols.is_empty() { self.null() } else { self.multiple_required(symbols) }
+    }
+
+    /// A field with `multiple="true"` that may not be empty.
+    pub fn multiple_required(&mut self, symbols: &[Symbol]) {
+        self.required(&Value::Array(Array::symbols(symbols)));
+    }
+
+    /// A field that provides a message-id, or null.
+    pub fn message_id(&mut self, id: &Option<Value>) {
+        self.optional(id);
+    }
+
+    /// A field that is a map with keys of any type, or null.
+    pub fn map(&mut self, map: &Option<Value>) {
+        self.optional(map);
     }
 
     /// Closes the list: `list0` if it is empty, `list8` if it is short, else `list32`.
@@ -214,21 +263,11 @@ impl<'o> FieldWriter<'o> {
     }
 }
 
-fn put_symbols(out: &mut Vec<u8>, symbols: &[Symbol]) {
-    let octets: usize = symbols.iter().map(|s| s.as_str().len() + 4).sum();
-    out.push(code::ARRAY32);
-    out.extend_from_slice(&(octets as u32 + 5).to_be_bytes());
-    out.extend_from_slice(&(symbols.len() as u32).to_be_bytes());
-    out.push(code::SYMBOL32);
-    for symbol in symbols {
-        out.extend_from_slice(&(symbol.as_str().len() as u32).to_be_bytes());
-        out.extend_from_slice(symbol.as_str().as_bytes());
-    }
-}
-
 /// Declares a composite type: the struct, its reading, its writing, its place in the standard.
 ///
-/// Each field says how it is read and written: `required`, `optional`, `or(DEFAULT)` or `multiple`.
+/// Each field says how it is read and written, by the name of the method of [`FieldReader`] and
+/// [`FieldWriter`]: `required`, `optional`, `or(DEFAULT)`, `multiple`, `multiple_required`,
+/// `message_id` or `map`.
 #[macro_export]
 macro_rules! composite {
     ($(#[$meta:meta])* $name:ident = $code:literal $symbol:literal {
@@ -258,7 +297,11 @@ macro_rules! composite {
                 #[allow(unused_mut, unused_variables)]
                 let mut fields =
                     $crate::composite::FieldReader::new(r, stringify!($name), Self::FIELDS)?;
-                Ok(Self { $($field: fields.$kind(stringify!($field) $(, $default)?)?),* })
+                let composite = Self {
+                    $($field: fields.$kind(stringify!($field) $(, $default)?)?),*
+                };
+                fields.end()?;
+                Ok(composite)
             }
         }
 

@@ -5,7 +5,8 @@ use crate::{Value, WireError, composite, limits};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A symbol (part 1, 1.6.21): ASCII, from a constrained domain.
+/// A symbol (part 1, 1.6.21): ASCII, from a constrained domain. Who makes one from a text sees to
+/// it that it is ASCII: the peer refuses others.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(Cow<'static, str>);
 
@@ -117,7 +118,9 @@ impl Decode for Role {
 }
 
 macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident: $text:literal { $($(#[$doc:meta])* $variant:ident = $n:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident: $text:literal {
+        $($(#[$doc:meta])* $variant:ident = $n:literal),+ $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -222,11 +225,8 @@ impl Encode for DeliveryTag {
 
 impl Decode for DeliveryTag {
     fn decode(r: &mut Reader<'_>) -> Result<Self, WireError> {
-        let limit = limits::DELIVERY_TAG;
-        Self::new(read_binary(r)?).ok_or(WireError::Invalid {
-            what: "delivery-tag",
-            detail: if limit == 32 { "is longer than 32 octets" } else { "is too long" },
-        })
+        let detail = "is longer than 32 octets";
+        Self::new(read_binary(r)?).ok_or(WireError::Invalid { what: "delivery-tag", detail })
     }
 }
 
@@ -264,6 +264,7 @@ impl Decode for Fields {
         for _ in 0..count / 2 {
             fields.push((Symbol::decode(&mut inner)?, Value::decode(&mut inner)?));
         }
+        inner.end("map of fields")?;
         Ok(Self(fields))
     }
 }
@@ -308,7 +309,9 @@ pub mod condition {
     use super::Symbol;
 
     macro_rules! conditions {
-        ($($name:ident = $text:literal;)+) => { $(pub const $name: Symbol = Symbol::from_static($text);)+ };
+        ($($name:ident = $text:literal;)+) => {
+            $(pub const $name: Symbol = Symbol::from_static($text);)+
+        };
     }
 
     conditions! {

@@ -1,7 +1,7 @@
 use crate::Symbol;
 use crate::definitions::condition;
 
-/// What is wrong with octets from a peer. The text says what was met and what the standard asks for.
+/// What is wrong with octets from a peer. The text says what was met and what the standard asks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// A value runs past the end of what holds it (part 1, 1.2).

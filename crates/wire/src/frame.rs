@@ -65,7 +65,8 @@ impl FrameHeader {
     }
 }
 
-/// Writes the header of a frame whose size is not known yet; returns where it began, for [`finish`].
+/// Writes the header of a frame whose size is not known yet; returns where it began, for
+/// [`finish`].
 pub fn start(out: &mut Vec<u8>, kind: FrameType, channel: u16) -> usize {
     let at = out.len();
     let [hi, lo] = channel.to_be_bytes();

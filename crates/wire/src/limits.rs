@@ -7,6 +7,10 @@ pub const NESTING: usize = 32;
 /// all other counts are bounded by the octets that the elements take.
 pub const ZERO_WIDTH_ITEMS: usize = 1024;
 
+/// Octets of the descriptor that the elements of an array share: each element that is decoded holds
+/// a copy of it.
+pub const ARRAY_DESCRIPTOR: usize = 256;
+
 /// Octets of a delivery-tag (part 2, 2.8.7).
 pub const DELIVERY_TAG: usize = 32;
 

@@ -55,7 +55,7 @@ composite! {
 }
 
 composite! {
-    /// Work within a transaction (part 4, 4.5.8).
+    /// Work within a transaction (part 4, 4.5.6).
     TransactionalState = 0x34 "amqp:transactional-state:list" {
         /// The transaction.
         txn_id: Bytes => required,
@@ -168,14 +168,12 @@ impl Decode for DeliveryState {
     }
 }
 
-/// The outcome inside must be a plain one: states that nest would let a peer choose our stack depth.
+/// The outcome inside must be a plain one: nested states would let a peer choose our stack depth.
 fn decode_transactional(r: &mut Reader<'_>) -> Result<DeliveryState, WireError> {
     let mut fields = FieldReader::new(r, "TransactionalState", 2)?;
     let txn_id = fields.required("txn_id")?;
-    let outcome = match fields.optional::<Outcome>("outcome")? {
-        Some(Outcome(state)) => Some(Box::new(state)),
-        None => None,
-    };
+    let outcome = fields.optional("outcome")?.map(|Outcome(state)| Box::new(state));
+    fields.end()?;
     Ok(DeliveryState::Transactional(TransactionalState { txn_id, outcome }))
 }
 
@@ -185,7 +183,9 @@ impl Decode for Outcome {
     fn decode(r: &mut Reader<'_>) -> Result<Self, WireError> {
         let mut ahead = r.clone();
         let descriptor = Descriptor::read(&mut ahead, "outcome")?;
-        if descriptor.is(TransactionalState::CODE.into(), TransactionalState::SYMBOL) {
+        if descriptor.is(TransactionalState::CODE.into(), TransactionalState::SYMBOL)
+            || descriptor.is(Received::CODE.into(), Received::SYMBOL)
+        {
             return Err(descriptor.unexpected("a plain outcome"));
         }
         DeliveryState::decode(r).map(Self)

@@ -5,7 +5,9 @@ use crate::composite::Descriptor;
 use crate::definitions::{ReceiverSettleMode, SaslCode, SenderSettleMode};
 use crate::frame::{self, FrameType};
 use crate::terminus::{Source, TargetKind};
-use crate::{AmqpError, DeliveryState, DeliveryTag, Fields, Role, Symbol, Value, WireError, composite};
+use crate::{
+    AmqpError, DeliveryState, DeliveryTag, Fields, Role, Symbol, Value, WireError, composite,
+};
 use bytes::Bytes;
 
 composite! {
@@ -74,7 +76,7 @@ composite! {
         /// Where messages go.
         target: Option<Box<TargetKind>> => optional,
         /// Deliveries of an earlier attachment.
-        unsettled: Option<Value> => optional,
+        unsettled: Option<Value> => map,
         /// Whether `unsettled` is not all.
         incomplete_unsettled: bool => or(false),
         /// The sender's delivery-count; mandatory from a sender.
@@ -197,7 +199,7 @@ composite! {
     /// The mechanisms that the server offers (5.3.3.1).
     SaslMechanisms = 0x40 "amqp:sasl-mechanisms:list" {
         /// In the order of the server's preference.
-        sasl_server_mechanisms: Vec<Symbol> => multiple,
+        sasl_server_mechanisms: Vec<Symbol> => multiple_required,
     }
 }
 

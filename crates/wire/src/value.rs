@@ -1,6 +1,6 @@
 //! Any AMQP value (part 1), for the places where the standard allows any.
 
-use crate::codec::{Decode, Encode, Reader, code, put_variable};
+use crate::codec::{Decode, Encode, Reader, code, put_variable, read_boolean};
 use crate::{Symbol, WireError, limits};
 use bytes::Bytes;
 
@@ -71,8 +71,12 @@ impl Array {
     /// Reads the elements.
     ///
     /// # Errors
-    /// Elements that do not decode, or more elements without octets than the limit.
+    /// Elements that do not decode or do not fill the array, more elements without octets than the
+    /// limit, or a descriptor so long that a copy for each element would be out of proportion.
     pub fn values(&self) -> Result<Vec<Value>, WireError> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut r = Reader::new(&self.octets);
         let constructor = Constructor::read(&mut r)?;
         let count = self.count as usize;
@@ -88,6 +92,7 @@ impl Array {
                 None => value,
             });
         }
+        r.end("array")?;
         Ok(values)
     }
 
@@ -125,7 +130,12 @@ impl Constructor {
         if code != code::DESCRIBED {
             return Ok(Self { descriptor: None, code });
         }
+        let start = r.position();
         let descriptor = decode_descriptor(r)?;
+        let limit = limits::ARRAY_DESCRIPTOR;
+        if r.position() - start > limit {
+            return Err(WireError::Limit { what: "descriptor of an array's elements", limit });
+        }
         Ok(Self { descriptor: Some(descriptor), code: r.octet("array constructor")? })
     }
 
@@ -162,6 +172,9 @@ fn decode_descriptor(r: &mut Reader<'_>) -> Result<Value, WireError> {
         code::DESCRIBED => {
             Err(WireError::Invalid { what: "descriptor", detail: "is itself described" })
         }
+        code::LIST0 | code::LIST8.. => {
+            Err(WireError::Invalid { what: "descriptor", detail: "is a compound" })
+        }
         code => decode_body(r, code, 0),
     }
 }
@@ -171,7 +184,7 @@ fn decode_body(r: &mut Reader<'_>, code: u8, depth: usize) -> Result<Value, Wire
         code::NULL => Value::Null,
         code::TRUE => Value::Boolean(true),
         code::FALSE => Value::Boolean(false),
-        code::BOOLEAN => Value::Boolean(r.octet("boolean")? != 0),
+        code::BOOLEAN => Value::Boolean(read_boolean(r)?),
         code::UBYTE => Value::Ubyte(r.octet("ubyte")?),
         code::USHORT => Value::Ushort(u16::from_be_bytes(r.array("ushort")?)),
         code::UINT => Value::Uint(u32::from_be_bytes(r.array("uint")?)),
@@ -240,6 +253,7 @@ fn decode_items(r: &mut Reader<'_>, count: usize, depth: usize) -> Result<Vec<Va
     for _ in 0..count {
         items.push(decode_nested(r, depth)?);
     }
+    r.end("list")?;
     Ok(items)
 }
 
@@ -255,6 +269,7 @@ fn decode_pairs(
     for _ in 0..count / 2 {
         pairs.push((decode_nested(r, depth)?, decode_nested(r, depth)?));
     }
+    r.end("map")?;
     Ok(pairs)
 }
 
@@ -312,7 +327,7 @@ fn fixed(out: &mut Vec<u8>, code: u8, octets: &[u8]) {
     out.extend_from_slice(octets);
 }
 
-fn encode_list(out: &mut Vec<u8>, items: &[Value]) {
+pub(crate) fn encode_list(out: &mut Vec<u8>, items: &[Value]) {
     if items.is_empty() {
         return out.push(code::LIST0);
     }
@@ -373,9 +388,10 @@ macro_rules! value_from {
 }
 
 value_from! {
-    bool => Boolean, u8 => Ubyte, u16 => Ushort, u32 => Uint, u64 => Ulong, i8 => Byte, i16 => Short,
-    i32 => Int, i64 => Long, f32 => Float, f64 => Double, char => Char, Bytes => Binary,
-    String => String, &str => String, Symbol => Symbol, Vec<Value> => List,
+    bool => Boolean, u8 => Ubyte, u16 => Ushort, u32 => Uint, u64 => Ulong,
+    i8 => Byte, i16 => Short, i32 => Int, i64 => Long, f32 => Float, f64 => Double,
+    char => Char, Bytes => Binary, String => String, &str => String, Symbol => Symbol,
+    Vec<Value> => List,
 }
 
 impl Value {

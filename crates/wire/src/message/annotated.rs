@@ -1,6 +1,6 @@
 use super::{Header, Layout, Properties, section};
 use crate::codec::{Decode, Encode, Reader, code, read_binary};
-use crate::value::encode_map;
+use crate::value::{encode_list, encode_map};
 use crate::{Fields, Value, WireError};
 use bytes::Bytes;
 use std::ops::Range;
@@ -89,15 +89,24 @@ impl Message {
         annotations(out, section::FOOTER, &self.footer);
     }
 
+    /// A message without a body is none (3.2): where no section is given, an empty one is written.
     fn encode_body(&self, out: &mut Vec<u8>) {
         match &self.body {
+            Body::Data(sections) if sections.is_empty() => {
+                describe(out, section::DATA);
+                Bytes::new().encode(out);
+            }
+            Body::Sequence(sections) if sections.is_empty() => {
+                describe(out, section::SEQUENCE);
+                encode_list(out, &[]);
+            }
             Body::Data(sections) => sections.iter().for_each(|octets| {
                 describe(out, section::DATA);
                 octets.encode(out);
             }),
             Body::Sequence(sections) => sections.iter().for_each(|items| {
                 describe(out, section::SEQUENCE);
-                Value::List(items.clone()).encode(out);
+                encode_list(out, items);
             }),
             Body::Value(value) => {
                 describe(out, section::VALUE);
@@ -173,6 +182,7 @@ fn string_map(r: &mut Reader<'_>) -> Result<Vec<(String, Value)>, WireError> {
     for _ in 0..count / 2 {
         pairs.push((String::decode(&mut inner)?, Value::decode(&mut inner)?));
     }
+    inner.end("application-properties")?;
     Ok(pairs)
 }
 
@@ -188,7 +198,9 @@ fn decode_body(octets: &Bytes, body: Range<usize>) -> Result<Body, WireError> {
             }
             section::SEQUENCE => match Value::decode(&mut r)? {
                 Value::List(items) => sequences.push(items),
-                _ => return Err(WireError::Invalid { what: "amqp-sequence", detail: "is no list" }),
+                _ => {
+                    return Err(WireError::Invalid { what: "amqp-sequence", detail: "is no list" });
+                }
             },
             _ => return Value::decode(&mut r).map(Body::Value),
         }

@@ -1,7 +1,7 @@
 use super::Header;
+use crate::WireError;
 use crate::codec::{Reader, code};
 use crate::composite::Descriptor;
-use crate::WireError;
 use std::ops::Range;
 
 /// The numbers of the sections' descriptors (3.2), in the order that they must have.
@@ -66,15 +66,15 @@ pub(super) fn read_section(r: &mut Reader<'_>) -> Result<u8, WireError> {
 }
 
 /// Whether a section with that descriptor may have a value with that constructor.
-fn belongs(section: u8, code: Option<u8>) -> bool {
+fn belongs(section: u8, code: u8) -> bool {
     use code::*;
     match section {
         section::HEADER | section::PROPERTIES | section::SEQUENCE => {
-            matches!(code, Some(LIST0 | LIST8 | LIST32))
+            matches!(code, LIST0 | LIST8 | LIST32)
         }
-        section::DATA => matches!(code, Some(BINARY8 | BINARY32)),
+        section::DATA => matches!(code, BINARY8 | BINARY32),
         section::VALUE => true,
-        _ => matches!(code, Some(MAP8 | MAP32)),
+        _ => matches!(code, MAP8 | MAP32),
     }
 }
 
@@ -95,10 +95,12 @@ impl Layout {
             let second_body = (section::DATA..=section::VALUE).contains(&last)
                 && (section::DATA..=section::VALUE).contains(&section);
             if !repeats && (section <= last || second_body) {
-                return Err(WireError::Invalid { what: "message", detail: "has its sections out of order" });
+                let detail = "has its sections out of order";
+                return Err(WireError::Invalid { what: "message", detail });
             }
-            if !belongs(section, r.peek()) {
-                let code = r.peek().unwrap_or_default();
+            if let Some(code) = r.peek()
+                && !belongs(section, code)
+            {
                 return Err(WireError::Constructor { code, expected: "the section's own type" });
             }
             let value = r.position();
@@ -122,14 +124,20 @@ impl Layout {
         let end = value.end;
         match section {
             section::HEADER => self.header = Some(Header::decode_fields(&mut Reader::new(octets))?),
-            section::DELIVERY_ANNOTATIONS => self.delivery_annotations = Some(value),
+            section::DELIVERY_ANNOTATIONS => {
+                check_annotations(octets)?;
+                self.delivery_annotations = Some(value);
+            }
             section::MESSAGE_ANNOTATIONS => {
                 check_annotations(octets)?;
                 self.message_annotations = Some(value);
             }
             section::PROPERTIES => self.properties = Some(value),
             section::APPLICATION_PROPERTIES => self.application_properties = Some(value),
-            section::FOOTER => self.footer = Some(value),
+            section::FOOTER => {
+                check_annotations(octets)?;
+                self.footer = Some(value);
+            }
             _ if self.body.is_empty() => self.body = start..end,
             _ => self.body.end = end,
         }
@@ -154,11 +162,7 @@ fn check_annotations(map: &[u8]) -> Result<(), WireError> {
         };
         entries.skip()?;
     }
-    if !entries.is_empty() {
-        let detail = "has octets behind its last entry";
-        return Err(WireError::Invalid { what: "annotations", detail });
-    }
-    Ok(())
+    entries.end("annotations")
 }
 
 /// Calls `each(key, value)` with the octets of each entry of an annotations map that [`Layout`]

@@ -28,7 +28,7 @@ composite! {
     #[derive(Default)]
     Properties = 0x73 "amqp:properties:list" {
         /// ulong, uuid, binary or string.
-        message_id: Option<Value> => optional,
+        message_id: Option<Value> => message_id,
         /// The user who made the message.
         user_id: Option<Bytes> => optional,
         /// The node that it is for.
@@ -38,7 +38,7 @@ composite! {
         /// The node for replies.
         reply_to: Option<String> => optional,
         /// ulong, uuid, binary or string.
-        correlation_id: Option<Value> => optional,
+        correlation_id: Option<Value> => message_id,
         /// The MIME type of data sections.
         content_type: Option<Symbol> => optional,
         /// The MIME encoding.
