@@ -10,25 +10,25 @@ use clap::Parser;
 use hopline_report::{Error, Format, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer};
 use hopline_timeline::TimelineId;
 
+const EXIT_STATUS: &str = "\
+Exit status: 0 all that was asked for happened; 1 there was no message, or none with an --id;
+2 bad usage, or a file could not be read to its end.";
+
 /// Says where each message's time went
 ///
-/// Reads the records that `hopline-subscribe --timeline` writes, one JSON object a line, and prints
-/// the delay of each hop between nodes, of each stay at a node and of each stage of a stay. Traces
-/// of single messages come first, in milliseconds since the stamp before; their P... is the time
-/// from the first message's CREATE to theirs.
+/// Reads the records that `hopline-subscribe --timeline` writes, one JSON object a line, and
+/// prints the delay of each hop between nodes, of each stay at a node and of each stage of a stay.
+/// Traces of single messages come first, in milliseconds since the stamp before; their P... is the
+/// time from the first message's CREATE to theirs.
 #[derive(Parser)]
-#[command(
-    version,
-    after_help = "Exit status: 0 all was done; 1 no message, or an --id that \
-    didn't come; 2 bad usage, or a file that could not be read to its end."
-)]
+#[command(name = "hopline-report", version, verbatim_doc_comment, after_help = EXIT_STATUS)]
 struct Arguments {
     /// Show the traces of the first N messages
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_limit)]
-    trace: usize,
+    #[arg(long, value_name = "N", value_parser = up_to_limit)]
+    trace: Option<usize>,
     /// Show the traces of the N messages that took longest from end to end, slowest first
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_limit)]
-    slowest: usize,
+    #[arg(long, value_name = "N", value_parser = up_to_limit)]
+    slowest: Option<usize>,
     /// Show the trace of the message with this timeline id (32 hexadecimal digits); repeatable
     #[arg(long, value_name = "HEX")]
     id: Vec<TimelineId>,
@@ -68,7 +68,8 @@ fn options(arguments: Arguments) -> Options {
         (_, true) => Format::Csv,
         _ => Format::Text,
     };
-    Options { files, wanted: Wanted { first: trace, slowest, ids: id }, format }
+    let (first, slowest) = (trace.unwrap_or_default(), slowest.unwrap_or_default());
+    Options { files, wanted: Wanted { first, slowest, ids: id }, format }
 }
 
 fn up_to_limit(text: &str) -> Result<usize, String> {

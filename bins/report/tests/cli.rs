@@ -1,5 +1,7 @@
 //! The program as people and scripts run it.
 
+#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
+
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use hdrhistogram::{CreationError, Histogram};
 use crate::units;
 
 /// The longest delay that is told apart, one hour in nanoseconds. Longer ones count as this one
-/// in percentiles, and as [`Distribution::saturated`].
+/// in percentiles, and are counted as saturated.
 pub const LONGEST_NS: i64 = 3_600_000_000_000;
 
 /// Significant decimal digits of a percentile: it is at most 0.1 % above the sample it stands for.
@@ -18,7 +18,7 @@ const DIGITS: u8 = 3;
 /// and are counted. `min`, `max` and `mean` are exact; percentiles have three significant digits.
 /// Each histogram takes about 250 KiB at most.
 #[derive(Debug)]
-pub struct Distribution {
+pub(crate) struct Distribution {
     at_least_zero: Histogram<u64>,
     below_zero: Option<Histogram<u64>>,
     saturated: u64,
@@ -55,43 +55,43 @@ impl Distribution {
     }
 
     /// How many delays were measured, negative and saturated ones among them.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.at_least_zero.len() + self.negative()
     }
 
     /// How many delays were below zero.
-    pub fn negative(&self) -> u64 {
+    pub(crate) fn negative(&self) -> u64 {
         self.below_zero.as_ref().map_or(0, Histogram::len)
     }
 
     /// How many delays were longer than [`LONGEST_NS`], in either direction.
-    pub fn saturated(&self) -> u64 {
+    pub(crate) fn saturated(&self) -> u64 {
         self.saturated
     }
 
     /// The sum of all delays, exact.
-    pub fn sum_ns(&self) -> i128 {
+    pub(crate) fn sum_ns(&self) -> i128 {
         self.sum_ns
     }
 
     /// The least delay, exact and signed; absent where nothing was measured.
-    pub fn min_ns(&self) -> Option<i64> {
+    pub(crate) fn min_ns(&self) -> Option<i64> {
         self.extremes_ns.map(|(min, _)| min)
     }
 
     /// The greatest delay, exact and signed; absent where nothing was measured.
-    pub fn max_ns(&self) -> Option<i64> {
+    pub(crate) fn max_ns(&self) -> Option<i64> {
         self.extremes_ns.map(|(_, max)| max)
     }
 
     /// The mean to the nearest nanosecond; absent where nothing was measured.
-    pub fn mean_ns(&self) -> Option<i64> {
+    pub(crate) fn mean_ns(&self) -> Option<i64> {
         units::mean(self.sum_ns, self.count())
     }
 
     /// The delay that `per_mille` thousandths of the samples don't exceed (500 is the median);
     /// absent where nothing was measured. Never outside `min_ns()..=max_ns()`.
-    pub fn percentile_ns(&self, per_mille: u64) -> Option<i64> {
+    pub(crate) fn percentile_ns(&self, per_mille: u64) -> Option<i64> {
         let (min, max) = self.extremes_ns?;
         let rank = (u128::from(self.count()) * u128::from(per_mille)).div_ceil(1_000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX).min(self.count());

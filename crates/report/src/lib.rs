@@ -1,4 +1,64 @@
-//! Says what the stamps of timelines mean.
+//! Says what the stamps of timelines mean: where each message's time went.
+//!
+//! Records come in, one JSON object a line (see [`hopline_timeline::record`]); a report goes out.
+//! [`run`] is the whole program, [`Report`] its heart: [`Report::add`] takes one record,
+//! [`Report::write`] says what there is to say.
+//!
+//! # What is measured
+//!
+//! A timeline is cut where the node changes. Each part is a *leg* with a row of its own, told apart
+//! by the names of its nodes and by its stages, so that different things never share figures:
+//!
+//! | leg | from | to |
+//! |---|---|---|
+//! | end to end | the origin, and DUE | the last stamp, NEXT_EVENT as a rule |
+//! | send lag | DUE | the origin |
+//! | hop | SEND at one node | RECEIVE at the next |
+//! | stay | RECEIVE; at the first node the origin | SEND; at the last node the last stamp |
+//! | stage | a stamp | the next one at the same node |
+//! | wait | the stamp before | a DEQUEUE or SEND that says what the message waited for |
+//!
+//! The *origin* is CREATE, or else the first stamp. Hops and stays together are the way from the
+//! origin to the last stamp, each moment once; a row's *share* is its part of that time. A node
+//! without SEND or RECEIVE lends its last or first stamp instead. The kernel's stamps bound stages
+//! only.
+//!
+//! # What the figures promise
+//!
+//! - Stamps of one clock are subtracted as they are. Stamps of two hosts are compared by way of
+//!   the wall clock, with the sum of both hosts' error bounds beside the figure; where a bound is
+//!   unknown, there is no figure but a count: no common clock.
+//! - A negative difference keeps its sign, is counted, and is part of every figure.
+//! - What is missing, saturated, duplicate, malformed, truncated or without a timeline is counted
+//!   ([`Counts`]). A duplicate is a timeline that arrived at the same node before and isn't marked
+//!   as redelivered; it is left out of the figures.
+//! - `min`, `max`, `mean` and `total` are exact. Percentiles come from histograms of 1 ns to
+//!   [one hour](LONGEST_NS) with three significant digits, and are absent where nothing was
+//!   measured.
+//!
+//! # Limits
+//!
+//! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows,
+//! [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the sake of duplicates,
+//! [`HEADER_LIMIT`] headers, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked
+//! for. The report notes where rows, names or remembered timelines didn't suffice.
+//!
+//! ```
+//! use hopline_report::{Format, Report, Wanted};
+//! use hopline_timeline::record::Record;
+//!
+//! let line = br#"{"hopline":"message","schema":1,"seq":0,"id":"0af7651916cd43dd8448eb211c80319c",
+//!   "address":"q","octets":100,"nodes":[{"name":"publisher","kind":"monotonic",
+//!   "host":"6b2f0c6e9d1a4f5e8a7b0c1d2e3f4a5b","wall_offset_ns":"0","error_bound_ns":"0"}],
+//!   "stamps":[{"node":0,"stage":"CREATE","at_ns":"100"},{"node":0,"stage":"SEND","at_ns":"350"}
+//!   ]}"#;
+//! let mut report = Report::new(Wanted { first: 1, ..Wanted::default() })?;
+//! report.add(Record::parse_line(line)?)?;
+//! let mut text = Vec::new();
+//! report.write(Format::Text, &mut text)?;
+//! assert!(text.starts_with(b"+ e2e: 0.000 TIMELINE CREATE: P00:00:00.000000  publisher"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -20,9 +80,10 @@ mod units;
 mod way;
 
 pub use counts::Counts;
-pub use distribution::{Distribution, LONGEST_NS};
+pub use distribution::LONGEST_NS;
 pub use duplicates::MEMORY_LIMIT;
 pub use error::Error;
+pub use hopline_timeline::record::MAX_LINE_OCTETS;
 pub use interrupt::outlast_writer;
 pub use log::DETAIL_LIMIT;
 pub use names::{NAME_LIMIT, OTHERS};

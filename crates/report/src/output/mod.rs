@@ -22,12 +22,20 @@ use crate::way::LegKind;
 /// The form of the report.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// For people: traces, then tables in microseconds.
+    /// For people: traces in milliseconds, then tables in microseconds, then counts and notes.
     #[default]
     Text,
-    /// One JSON object, its 64-bit nanoseconds as strings.
+    /// One JSON object on one line, schema 1: `counts`, `notes`, `recorded_by`, `clocks`, the rows
+    /// in `end_to_end`, `send_lag`, `hops`, `stays`, `stages` and `waits`, and `traces`.
+    ///
+    /// Nanoseconds are strings, counts are numbers, what isn't known is null. Fields may be added;
+    /// none changes its meaning within a schema.
     Json,
-    /// One table in nanoseconds, by RFC 4180.
+    /// One table with the names of JSON's rows as its head: nanoseconds in full, '.' as the
+    /// decimal point, fields quoted by RFC 4180, lines ended by a line feed, unknown cells empty.
+    ///
+    /// `kind` tells the rows apart: those of the legs, `wait`, `trace` and `trace_end_to_end` (one
+    /// sample of the message that `name` gives) and `count` (of what `name` gives).
     Csv,
 }
 
