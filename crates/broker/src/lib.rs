@@ -1,1 +1,40 @@
-//! hopline-broker
+//! Queues and forwards AMQP 1.0 messages, and stamps those that carry a timeline.
+//!
+//! A [`Server`] listens and serves; all its state is in one `Broker`, owned by one thread, so that
+//! a message goes from a publisher's read to a consumer's write without a task, a channel or a
+//! lock between them:
+//!
+//! ```text
+//! read -> engine -> inbound -> queue -> outbound -> engine -> write
+//!                      ^                   |
+//!             credit --+-- room in queue --+-- outcomes
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod attach;
+mod broker;
+mod config;
+mod error;
+mod inbound;
+mod message;
+mod node;
+mod outbound;
+mod outcome;
+mod queue;
+mod server;
+
+pub use config::{Config, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User};
+pub use error::Error;
+pub use server::{Server, Stopped};
+
+slotmap::new_key_type! {
+    /// A connection.
+    struct ConnId;
+    /// A queue.
+    struct QueueId;
+    /// A link on which messages come in.
+    struct ProducerId;
+    /// A link on which messages go out.
+    struct ConsumerId;
+}

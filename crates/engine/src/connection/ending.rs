@@ -82,14 +82,15 @@ impl Connection {
             return;
         }
         let sessions: Vec<_> = self.sessions.keys().collect();
+        let error = error.map(Box::new);
         for session in sessions {
-            self.tell_session_ended(session, None);
+            self.tell_session_ended(session, error.clone());
             self.sessions.remove(session);
         }
         self.by_local_channel.clear();
         self.by_remote_channel.clear();
         self.dirty.clear();
-        self.events.push_back(Event::Closed { by_peer, error: error.map(Box::new) });
+        self.events.push_back(Event::Closed { by_peer, error });
     }
 
     /// Closes the connection. [`Event::Closed`] comes once the peer has closed too, or not in time.

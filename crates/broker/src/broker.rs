@@ -1,0 +1,265 @@
+//! The broker's state, and one turn of one connection.
+
+use crate::config::{Config, Sampling};
+use crate::inbound::Producer;
+use crate::outbound::Consumer;
+use crate::queue::Queue;
+use crate::{ConnId, ConsumerId, ProducerId, QueueId};
+use hopline_driver::engine::wire::{AmqpError, condition};
+use hopline_driver::engine::{Event, LinkId};
+use hopline_driver::timeline::{Instant, Node as TimelineNode};
+use hopline_driver::{Clock, Flush, Io, Read, node};
+use slotmap::{SecondaryMap, SlotMap};
+use std::collections::HashMap;
+use std::rc::Rc;
+use tokio::sync::Notify;
+
+/// What a link is to the broker.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum End {
+    Producer(ProducerId),
+    Consumer(ConsumerId),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) io: Io,
+    pub(crate) links: SecondaryMap<LinkId, End>,
+    /// Wakes its task: another one has found its socket full, or has ended it.
+    pub(crate) wake: Rc<Notify>,
+    /// Consumers that have credit but wait for its window or socket.
+    pub(crate) blocked: Vec<ConsumerId>,
+    pub(crate) is_dirty: bool,
+}
+
+/// Messages that did not reach a consumer, by reason.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Losses {
+    pub(crate) expired: u64,
+    pub(crate) rejected: u64,
+    pub(crate) overfull: u64,
+}
+
+/// All of it. Owned by one thread.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    /// Our node record, for timelines.
+    pub(crate) node: Vec<u8>,
+    pub(crate) wall_offset_ns: i64,
+    pub(crate) conns: SlotMap<ConnId, Conn>,
+    pub(crate) producers: SlotMap<ProducerId, Producer>,
+    pub(crate) consumers: SlotMap<ConsumerId, Consumer>,
+    pub(crate) queues: SlotMap<QueueId, Queue>,
+    pub(crate) addresses: HashMap<Rc<str>, QueueId>,
+    pub(crate) topics: HashMap<Rc<str>, Vec<QueueId>>,
+    pub(crate) dirty: Vec<ConnId>,
+    pub(crate) listed: Vec<QueueId>,
+    pub(crate) losses: Losses,
+    sampled: u32,
+}
+
+impl Broker {
+    pub(crate) fn new(config: Config) -> Self {
+        let node: TimelineNode = node(config.name.clone());
+        let mut broker = Self {
+            node: node.record(),
+            wall_offset_ns: node.clock.wall_offset_ns,
+            clock: Clock,
+            conns: SlotMap::with_key(),
+            producers: SlotMap::with_key(),
+            consumers: SlotMap::with_key(),
+            queues: SlotMap::with_key(),
+            addresses: HashMap::new(),
+            topics: HashMap::new(),
+            dirty: Vec::new(),
+            listed: Vec::new(),
+            losses: Losses::default(),
+            sampled: 0,
+            config,
+        };
+        for address in broker.config.nodes.queues.clone() {
+            if let Err(error) = broker.create_queue(&address, crate::queue::Lifetime::Permanent) {
+                tracing::warn!(%address, %error, "a configured queue could not be made");
+            }
+        }
+        broker
+    }
+
+    /// Takes a connection in.
+    pub(crate) fn add(&mut self, io: Io) -> (ConnId, Rc<Notify>) {
+        let wake = Rc::new(Notify::new());
+        let id = self.conns.insert(Conn {
+            io,
+            links: SecondaryMap::new(),
+            wake: wake.clone(),
+            blocked: Vec::new(),
+            is_dirty: false,
+        });
+        (id, wake)
+    }
+
+    /// Something may be possible on a connection: read, act, forward, write.
+    pub(crate) fn turn(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let now = self.clock.now();
+        if conn.io.engine().poll_timeout().is_some_and(|deadline| deadline <= now) {
+            conn.io.engine_mut().handle_timeout(now);
+        }
+        // What could not be answered before may be decoded once there is room for its answers.
+        if conn.io.wants_write() {
+            self.flush(id);
+        }
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let read = conn.io.read();
+        self.take_events(id);
+        if read == Read::End
+            && let Some(conn) = self.conns.get_mut(id)
+        {
+            conn.io.engine_mut().handle_eof();
+            self.take_events(id);
+        }
+        self.unblock(id);
+        self.mark_dirty(id);
+        self.settle();
+    }
+
+    fn take_events(&mut self, id: ConnId) {
+        loop {
+            let now = self.clock.now();
+            let Some(conn) = self.conns.get_mut(id) else { return };
+            let Some(event) = conn.io.engine_mut().poll_event(now) else { return };
+            self.on_event(id, event, now);
+        }
+    }
+
+    fn on_event(&mut self, id: ConnId, event: Event, now: Instant) {
+        match event {
+            Event::Delivery(delivery) => self.on_delivery(id, delivery, now),
+            Event::Credit { link } => self.on_credit(id, link),
+            Event::Outcome { link, id: delivery, token, state, settled } => {
+                self.on_outcome(id, (link, delivery), token, state, settled);
+            }
+            Event::AttachRequest { link, attach } => self.on_attach(id, link, *attach),
+            Event::Detached { link, closed, by_peer, error } => {
+                self.forget_link(id, link, error.is_none());
+                if by_peer && let Some(conn) = self.conns.get_mut(id) {
+                    conn.io.engine_mut().detach(link, closed, None);
+                }
+            }
+            Event::Opened(open) => {
+                tracing::debug!(container = open.container_id, "connection opened");
+            }
+            Event::Closed { error, by_peer } => {
+                if let Some(error) = error {
+                    tracing::info!(%error, by_peer, "connection ended");
+                }
+            }
+            Event::SessionBegun(_)
+            | Event::SessionEnded { .. }
+            | Event::PeerSettled { .. }
+            | Event::Attached { .. }
+            | Event::Drained { .. } => {}
+        }
+    }
+
+    /// Forwards what can go, then writes what is ready: one write for each connection.
+    pub(crate) fn settle(&mut self) {
+        while let Some(queue) = self.listed.pop() {
+            if let Some(queue) = self.queues.get_mut(queue) {
+                queue.is_listed = false;
+            }
+            self.dispatch(queue);
+        }
+        while let Some(id) = self.dirty.pop() {
+            self.flush(id);
+        }
+    }
+
+    fn flush(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        conn.is_dirty = false;
+        match conn.io.flush() {
+            Ok(Flush::Done) => {}
+            Ok(Flush::Blocked) => conn.wake.notify_one(),
+            Err(error) => {
+                tracing::debug!(%error, "write failed");
+                conn.io.abandon();
+                conn.io.engine_mut().handle_eof();
+                conn.wake.notify_one();
+                self.take_events(id);
+            }
+        }
+    }
+
+    /// The connection has something to write.
+    pub(crate) fn mark_dirty(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && !std::mem::replace(&mut conn.is_dirty, true)
+        {
+            self.dirty.push(id);
+        }
+    }
+
+    /// The queue is to be looked at once the events are taken.
+    pub(crate) fn list(&mut self, id: QueueId) {
+        if let Some(queue) = self.queues.get_mut(id)
+            && !std::mem::replace(&mut queue.is_listed, true)
+        {
+            self.listed.push(id);
+        }
+    }
+
+    /// The connection got on: consumers that waited for it may send again.
+    fn unblock(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        for consumer in std::mem::take(&mut conn.blocked) {
+            self.make_ready(consumer);
+        }
+    }
+
+    /// Takes a connection out once it is finished.
+    pub(crate) fn remove_if_finished(&mut self, id: ConnId) -> Option<Io> {
+        self.conns.get(id).filter(|conn| conn.io.is_finished())?;
+        self.conns.remove(id).map(|conn| conn.io)
+    }
+
+    /// Closes all connections because the broker stops.
+    pub(crate) fn close_all(&mut self) {
+        let now = self.clock.now();
+        let ids: Vec<_> = self.conns.keys().collect();
+        for id in ids {
+            if let Some(conn) = self.conns.get_mut(id) {
+                let error = AmqpError::new(condition::CONNECTION_FORCED, "the broker is stopping");
+                conn.io.engine_mut().close(Some(error), now);
+                conn.wake.notify_one();
+            }
+            self.mark_dirty(id);
+        }
+        self.settle();
+    }
+
+    /// Removes what has expired in all queues.
+    pub(crate) fn sweep(&mut self) {
+        let now = self.clock.now();
+        let ids: Vec<_> = self.queues.iter().filter(|(_, q)| q.may_expire).map(|(id, _)| id).collect();
+        for id in ids {
+            self.expire(id, now);
+        }
+        self.settle();
+    }
+
+    /// Whether a message without a timeline is given one.
+    pub(crate) fn samples(&mut self) -> bool {
+        match self.config.timelines {
+            Sampling::All => true,
+            Sampling::OneIn(n) => {
+                self.sampled = (self.sampled + 1) % n.max(1);
+                self.sampled == 0
+            }
+            Sampling::Carried | Sampling::Off => false,
+        }
+    }
+}

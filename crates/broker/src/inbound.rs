@@ -1,0 +1,188 @@
+//! Deliveries from publishers: onto a queue, then accepted; credit from the room there is.
+
+use crate::broker::{Broker, End};
+use crate::config::Sampling;
+use crate::message::{Message, to_address};
+use crate::node::Node;
+use crate::{ConnId, ProducerId, QueueId};
+use hopline_driver::engine::wire::outcome::Rejected;
+use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol, Value, condition};
+use hopline_driver::engine::{Delivery, LinkId};
+use hopline_driver::timeline::Instant;
+use std::rc::Rc;
+
+/// Where a publisher's link leads.
+#[derive(Clone, Debug)]
+pub(crate) enum Destination {
+    Queue(QueueId),
+    Topic(Rc<str>),
+    /// Each message says by its `to`.
+    Anonymous,
+}
+
+/// A link on which messages come in.
+#[derive(Debug)]
+pub(crate) struct Producer {
+    pub(crate) conn: ConnId,
+    pub(crate) link: LinkId,
+    pub(crate) destination: Destination,
+    /// The queue was made for this link.
+    pub(crate) owns_queue: bool,
+}
+
+impl Broker {
+    pub(crate) fn on_delivery(&mut self, conn: ConnId, delivery: Delivery, now: Instant) {
+        let end = self.conns.get(conn).and_then(|conn| conn.links.get(delivery.link)).copied();
+        let Some(End::Producer(id)) = end else { return };
+        match self.take_in(id, &delivery, now) {
+            Ok(()) if !delivery.settled => {
+                self.tell_outcome(conn, &delivery, DeliveryState::Accepted);
+            }
+            Ok(()) => {}
+            Err(error) => self.refuse_delivery(conn, &delivery, error),
+        }
+        self.grant(id, false);
+    }
+
+    fn take_in(
+        &mut self,
+        id: ProducerId,
+        delivery: &Delivery,
+        now: Instant,
+    ) -> Result<(), AmqpError> {
+        if matches!(delivery.state.as_deref(), Some(DeliveryState::Transactional(_))) {
+            let text = "transactions are not offered";
+            return Err(AmqpError::new(condition::UNKNOWN_ID, text));
+        }
+        let mut message = Message::read(delivery, self.wall_offset_ns)
+            .map_err(|error| AmqpError::from(&error))?;
+        let destination = self.producers.get(id).map(|producer| producer.destination.clone());
+        let queues = match destination {
+            Some(Destination::Queue(queue)) => {
+                self.stamp_arrival(&mut message, now);
+                return self.enqueue(queue, message);
+            }
+            Some(Destination::Topic(topic)) => self.subscriptions(&topic),
+            Some(Destination::Anonymous) => self.relay(delivery)?,
+            None => Vec::new(),
+        };
+        self.stamp_arrival(&mut message, now);
+        queues.into_iter().try_for_each(|queue| self.enqueue(queue, message.clone()))
+    }
+
+    /// Where the anonymous relay sends a message (anonymous terminus 1.0, 2.2).
+    fn relay(&mut self, delivery: &Delivery) -> Result<Vec<QueueId>, AmqpError> {
+        let to = to_address(&delivery.payload).map_err(|error| AmqpError::from(&error))?;
+        let to = to.unwrap_or_default();
+        let resolved = self.resolve(&to, false).map_err(|mut error| {
+            let tag = bytes::Bytes::copy_from_slice(delivery.tag.as_slice());
+            let key = Symbol::from_static("delivery-tag");
+            error.info = Some(Fields(vec![(key, Value::Binary(tag))]));
+            error
+        })?;
+        Ok(match resolved {
+            Node::Queue(queue) => vec![queue],
+            Node::Topic => self.subscriptions(&to),
+        })
+    }
+
+    fn stamp_arrival(&mut self, message: &mut Message, now: Instant) {
+        if message.is_timed() {
+            match self.config.timelines {
+                Sampling::Off => message.stop_timeline(),
+                _ => message.set_deserialized(self.clock.now()),
+            }
+        } else if self.samples() {
+            message.start_timeline();
+            message.set_deserialized(self.clock.now());
+        }
+        message.enqueued = now;
+    }
+
+    /// Puts a message on a queue.
+    pub(crate) fn enqueue(&mut self, id: QueueId, mut message: Message) -> Result<(), AmqpError> {
+        let now = self.clock;
+        let Some(queue) = self.queues.get_mut(id) else {
+            return Err(AmqpError::new(condition::RESOURCE_DELETED, "the node was deleted"));
+        };
+        if queue.is_overfull() {
+            self.losses.overfull += 1;
+            let text = format!("the queue {:?} is full", queue.address);
+            return Err(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text));
+        }
+        if message.is_timed() {
+            message.enqueued = now.now();
+        }
+        queue.push(message);
+        self.list(id);
+        Ok(())
+    }
+
+    fn tell_outcome(&mut self, conn: ConnId, delivery: &Delivery, state: DeliveryState) {
+        if let Some(conn) = self.conns.get_mut(conn) {
+            // A link that is gone in the meantime needs no outcome.
+            let _ = conn.io.engine_mut().settle(delivery.link, delivery.id, state);
+        }
+    }
+
+    /// A delivery that can't be taken: rejected, or, as a settled one can't be, the link ends.
+    fn refuse_delivery(&mut self, conn: ConnId, delivery: &Delivery, error: AmqpError) {
+        tracing::info!(%error, settled = delivery.settled, "message refused");
+        if !delivery.settled {
+            let rejected = Rejected { error: Some(Box::new(error)) };
+            return self.tell_outcome(conn, delivery, DeliveryState::Rejected(rejected));
+        }
+        if let Some(conn) = self.conns.get_mut(conn) {
+            conn.io.engine_mut().detach(delivery.link, true, Some(error));
+        }
+        self.forget_link(conn, delivery.link, true);
+    }
+
+    /// Tops up a publisher's credit if half of it is used, or (`now`) in any case.
+    pub(crate) fn grant(&mut self, id: ProducerId, now: bool) {
+        let Some(producer) = self.producers.get(id) else { return };
+        let Some(conn) = self.conns.get_mut(producer.conn) else { return };
+        let wanted = self.config.limits.producer_credit;
+        let left = conn.io.engine().credit(producer.link);
+        if !now && left > wanted / 2 {
+            return;
+        }
+        let queues = match &producer.destination {
+            Destination::Queue(queue) => std::slice::from_ref(queue),
+            Destination::Topic(topic) => self.topics.get(topic).map_or(&[][..], Vec::as_slice),
+            Destination::Anonymous => &[],
+        };
+        let mut credit = wanted;
+        for queue in queues {
+            if let Some(queue) = self.queues.get_mut(*queue) {
+                credit = credit.min(queue.credit(wanted));
+                queue.is_tight |= credit < wanted;
+            }
+        }
+        if credit > left {
+            let _ = conn.io.engine_mut().set_credit(producer.link, credit);
+            let conn = producer.conn;
+            self.mark_dirty(conn);
+        }
+    }
+
+    /// There may be room again in a queue whose publishers got less credit than they wanted.
+    pub(crate) fn loosen(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(id) else { return };
+        if !queue.is_tight || queue.room() * 8 < self.config.nodes.max_messages {
+            return;
+        }
+        queue.is_tight = false;
+        let address = queue.address.clone();
+        let mut producers = queue.producers.clone();
+        if let Some((topic, _)) = address.rsplit_once('#') {
+            producers.extend(self.producers.iter().filter_map(|(id, producer)| {
+                let feeds = matches!(&producer.destination, Destination::Topic(t) if **t == *topic);
+                feeds.then_some(id)
+            }));
+        }
+        for producer in producers {
+            self.grant(producer, true);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! A message while it is here: the octets that came, and what changes on the way.
+
+use crate::ConsumerId;
+use bytes::Bytes;
+use hopline_driver::engine::Delivery;
+use hopline_driver::engine::wire::codec::{Decode, Encode, Reader};
+use hopline_driver::engine::wire::message::{Header, Layout, Timestamp, annotation, section};
+use hopline_driver::engine::wire::value::{finish_binary32, start_binary32};
+use hopline_driver::engine::wire::{Fields, Symbol, WireError};
+use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, TimelineId, Wait};
+use hopline_driver::timeline::{is_timeline, new_timeline};
+use std::ops::Range;
+use std::time::Duration;
+
+/// Payloads up to this size are copied when they stay, rather than keep a whole read buffer.
+const COPY_MAX: usize = 16 << 10;
+
+/// `absolute-expiry-time` among the properties' fields.
+const EXPIRY_FIELD: usize = 8;
+
+/// A message of a queue, or one that is out for delivery.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// Its place in the queue.
+    pub(crate) seq: u64,
+    /// As it came.
+    payload: Bytes,
+    bare: usize,
+    annotations: Option<Range<usize>>,
+    /// Where in the payload the timeline's octets are.
+    timeline: Option<Range<usize>>,
+    /// What was given to a message without a timeline.
+    new_timeline: Option<TimelineId>,
+    pub(crate) format: u32,
+    header: Option<Header>,
+    pub(crate) delivery_count: u32,
+    acquired_before: bool,
+    pub(crate) expires: Option<Instant>,
+    received: Instant,
+    deserialized: Instant,
+    pub(crate) enqueued: Instant,
+    /// What it waits for.
+    pub(crate) wait: Wait,
+    /// Annotations that a `modified` outcome added.
+    modified: Option<Box<Fields>>,
+    /// Links that are not to get it again.
+    pub(crate) excluded: Vec<ConsumerId>,
+}
+
+impl Message {
+    /// Reads of a delivery what forwarding needs.
+    pub(crate) fn read(delivery: &Delivery, wall_offset_ns: i64) -> Result<Self, WireError> {
+        let payload = delivery.payload.clone();
+        let layout = Layout::scan(&payload)?;
+        let expires = expiry(&layout, &payload, delivery.received, wall_offset_ns)?;
+        let timeline = layout.message_annotations.clone().and_then(|map| find_timeline(&payload, map));
+        Ok(Self {
+            seq: 0,
+            bare: layout.bare,
+            annotations: layout.message_annotations,
+            timeline,
+            new_timeline: None,
+            format: delivery.format,
+            delivery_count: layout.header.as_ref().map_or(0, |header| header.delivery_count),
+            header: layout.header,
+            acquired_before: false,
+            expires,
+            received: delivery.received,
+            deserialized: delivery.received,
+            enqueued: delivery.received,
+            wait: Wait::None,
+            modified: None,
+            excluded: Vec::new(),
+            payload,
+        })
+    }
+
+    /// Octets, as the queue's limit counts them.
+    pub(crate) const fn octets(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// The bare message and footer.
+    pub(crate) fn bare(&self) -> Bytes {
+        self.payload.slice(self.bare..)
+    }
+
+    /// Whether it is stamped.
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.timeline.is_some() || self.new_timeline.is_some()
+    }
+
+    /// Gives a timeline to a message without one.
+    pub(crate) fn start_timeline(&mut self) {
+        if self.timeline.is_none() {
+            self.new_timeline = Some(TimelineId(*uuid::Uuid::new_v4().as_bytes()));
+        }
+    }
+
+    /// Forwards the timeline as it came, without stamps of ours.
+    pub(crate) fn stop_timeline(&mut self) {
+        self.timeline = None;
+    }
+
+    /// It was decoded at that instant.
+    pub(crate) const fn set_deserialized(&mut self, at: Instant) {
+        self.deserialized = at;
+    }
+
+    /// It stays for a while: it lets go of the buffer that it was read into.
+    pub(crate) fn settle_down(&mut self) {
+        if self.payload.len() <= COPY_MAX {
+            self.payload = Bytes::copy_from_slice(&self.payload);
+        }
+    }
+
+    /// It comes back: its last delivery failed or not.
+    pub(crate) const fn returned(&mut self, failed: bool) {
+        self.acquired_before = true;
+        if failed {
+            self.delivery_count = self.delivery_count.saturating_add(1);
+        }
+    }
+
+    /// Merges annotations of a `modified` outcome.
+    pub(crate) fn merge(&mut self, fields: Fields) {
+        let modified = self.modified.get_or_insert_default();
+        modified.0.retain(|(key, _)| fields.get(key.as_str()).is_none());
+        modified.0.extend(fields.0);
+    }
+
+    /// Writes header and message-annotations for the next hop; returns where the SEND stamp's
+    /// instant lies, if there is one. `dequeued` and `republished` are the stamps before it.
+    pub(crate) fn write_head(
+        &self,
+        out: &mut Vec<u8>,
+        node: &[u8],
+        (dequeued, republished): (Instant, Instant),
+        now: impl Fn() -> Instant,
+    ) -> Option<usize> {
+        self.write_header(out, dequeued);
+        if !self.is_timed() && self.modified.is_none() {
+            if let Some(map) = self.annotations.clone() {
+                out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
+                out.extend_from_slice(self.payload.get(map).unwrap_or_default());
+            }
+            return None;
+        }
+        let map = MapWriter::start(out);
+        let kept = self.copy_annotations(out);
+        let added = self.modified.as_ref().map_or(0, |fields| {
+            for (key, value) in &fields.0 {
+                key.encode(out);
+                value.encode(out);
+            }
+            fields.0.len()
+        });
+        let slot = match self.is_timed() {
+            true => self.write_timeline(out, node, (dequeued, republished), now),
+            false => None,
+        };
+        map.finish(out, kept + added + usize::from(self.is_timed()));
+        slot
+    }
+
+    fn write_header(&self, out: &mut Vec<u8>, now: Instant) {
+        let came = self.header.as_ref();
+        let header = Header {
+            durable: came.is_some_and(|header| header.durable),
+            priority: came.map_or(4, |header| header.priority),
+            ttl: came.and_then(|header| header.ttl).map(|ttl| self.ttl_left(ttl, now)),
+            first_acquirer: came.is_some() && !self.acquired_before,
+            delivery_count: self.delivery_count,
+        };
+        if header != Header::default() {
+            header.encode(out);
+        }
+    }
+
+    /// The time that it spent here is gone (3.2.1).
+    fn ttl_left(&self, ttl: u32, now: Instant) -> u32 {
+        let spent = now.saturating_duration_since(self.received).as_millis();
+        ttl.saturating_sub(u32::try_from(spent).unwrap_or(u32::MAX))
+    }
+
+    /// Copies the annotations that are neither ours nor replaced; returns how many.
+    fn copy_annotations(&self, out: &mut Vec<u8>) -> usize {
+        let Some(map) = self.annotations.clone() else { return 0 };
+        let mut kept = 0;
+        annotation(self.payload.get(map).unwrap_or_default(), |name, key, value| {
+            let replaced = name.is_some_and(|name| {
+                let is_ours = name == ANNOTATION.as_bytes() && self.is_timed();
+                is_ours || self.is_modified(name)
+            });
+            if !replaced {
+                out.extend_from_slice(key);
+                out.extend_from_slice(value);
+                kept += 1;
+            }
+        });
+        kept
+    }
+
+    fn is_modified(&self, name: &[u8]) -> bool {
+        let fields = self.modified.as_ref();
+        fields.is_some_and(|fields| fields.0.iter().any(|(key, _)| key.as_str().as_bytes() == name))
+    }
+
+    fn write_timeline(
+        &self,
+        out: &mut Vec<u8>,
+        node: &[u8],
+        (dequeued, republished): (Instant, Instant),
+        now: impl Fn() -> Instant,
+    ) -> Option<usize> {
+        Symbol::from_static(ANNOTATION).encode(out);
+        let start = start_binary32(out);
+        match (&self.timeline, self.new_timeline) {
+            (Some(range), _) => {
+                out.extend_from_slice(self.payload.get(range.clone()).unwrap_or_default());
+            }
+            (None, Some(id)) => new_timeline(id, out),
+            (None, None) => {}
+        }
+        let slot = Appender::new(out, start).and_then(|mut stamps| {
+            stamps.node(node);
+            stamps.stamp(Stage::Receive, 0, self.received);
+            stamps.stamp(Stage::Deserialize, 0, self.deserialized);
+            stamps.stamp(Stage::Enqueue, 0, self.enqueued);
+            stamps.stamp(Stage::Dequeue, self.wait.code(), dequeued);
+            stamps.stamp(Stage::Republish, 0, republished);
+            stamps.stamp(Stage::Serialize, 0, now());
+            stamps.stamp(Stage::Send, 0, Instant::UNFILLED)
+        });
+        finish_binary32(out, start);
+        slot
+    }
+}
+
+/// A map32 whose size and count are filled in at the end.
+struct MapWriter {
+    at: usize,
+}
+
+impl MapWriter {
+    fn start(out: &mut Vec<u8>) -> Self {
+        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS, 0xd1]);
+        let at = out.len();
+        out.extend_from_slice(&[0; 8]);
+        Self { at }
+    }
+
+    fn finish(&self, out: &mut [u8], pairs: usize) {
+        let size = (out.len() - self.at - 4) as u32;
+        let numbers = size.to_be_bytes().into_iter().chain((pairs as u32 * 2).to_be_bytes());
+        for (slot, octet) in out.iter_mut().skip(self.at).zip(numbers) {
+            *slot = octet;
+        }
+    }
+}
+
+/// Where the octets of a timeline lie that can be appended to. Anything else under its name is
+/// passed on as it came.
+fn find_timeline(payload: &[u8], map: Range<usize>) -> Option<Range<usize>> {
+    let octets = payload.get(map.clone())?;
+    let mut found = None;
+    annotation(octets, |name, _, value| {
+        if name == Some(ANNOTATION.as_bytes())
+            && let Ok(timeline) =
+                hopline_driver::engine::wire::codec::read_binary(&mut Reader::new(value))
+            && is_timeline(timeline)
+        {
+            let offset = timeline.as_ptr() as usize - octets.as_ptr() as usize;
+            found = Some(map.start + offset..map.start + offset + timeline.len());
+        }
+    });
+    found
+}
+
+/// When it is of no use any more: by `ttl` (which wins, as it does not depend on anybody's clock)
+/// or by `absolute-expiry-time`.
+fn expiry(
+    layout: &Layout,
+    payload: &[u8],
+    received: Instant,
+    wall_offset_ns: i64,
+) -> Result<Option<Instant>, WireError> {
+    if let Some(ttl) = layout.header.as_ref().and_then(|header| header.ttl) {
+        return Ok(Some(received.saturating_add(Duration::from_millis(ttl.into()))));
+    }
+    let Some(range) = layout.properties.clone() else { return Ok(None) };
+    let mut r = Reader::new(payload.get(range).unwrap_or_default());
+    let (mut fields, count) = r.list("properties")?;
+    if count <= EXPIRY_FIELD {
+        return Ok(None);
+    }
+    for _ in 0..EXPIRY_FIELD {
+        fields.skip()?;
+    }
+    if fields.take_null() {
+        return Ok(None);
+    }
+    let Timestamp(ms) = Timestamp::decode(&mut fields)?;
+    let wall_ns = ms.saturating_mul(1_000_000);
+    Ok(Some(Instant::from_nanos(wall_ns.saturating_sub(wall_offset_ns))))
+}
+
+/// The `to` of a message, for the anonymous relay.
+pub(crate) fn to_address(payload: &[u8]) -> Result<Option<String>, WireError> {
+    let layout = Layout::scan(payload)?;
+    let Some(range) = layout.properties else { return Ok(None) };
+    let mut r = Reader::new(payload.get(range).unwrap_or_default());
+    let (mut fields, count) = r.list("properties")?;
+    if count <= 2 {
+        return Ok(None);
+    }
+    fields.skip()?;
+    fields.skip()?;
+    if fields.take_null() { Ok(None) } else { String::decode(&mut fields).map(Some) }
+}

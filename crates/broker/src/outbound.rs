@@ -1,0 +1,251 @@
+//! Messages to consumers, as far as credit, window and socket allow.
+
+use crate::broker::{Broker, Conn, End};
+use crate::message::Message;
+use crate::queue::Queue;
+use crate::{ConnId, ConsumerId, QueueId};
+use hopline_driver::engine::wire::{DeliveryState, DeliveryTag};
+use hopline_driver::engine::{CommandError, LinkId, Outgoing};
+use hopline_driver::timeline::{Instant, Wait};
+use slab::Slab;
+use slotmap::SlotMap;
+
+/// How far behind a message that no ready consumer may have another one is looked for.
+const LOOK_AHEAD: usize = 1000;
+
+/// A link on which messages go out.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    pub(crate) conn: ConnId,
+    pub(crate) link: LinkId,
+    pub(crate) queue: QueueId,
+    /// It looks at messages and leaves them (distribution-mode `copy`).
+    pub(crate) is_browser: bool,
+    /// The number of the message that a browser looks at next.
+    pub(crate) cursor: u64,
+    /// Deliveries are sent settled.
+    pub(crate) settled: bool,
+    /// What holds if a delivery is settled without an outcome.
+    pub(crate) default_outcome: Option<DeliveryState>,
+    /// Messages out for delivery; the key is the engine's token.
+    pub(crate) unsettled: Slab<Message>,
+    pub(crate) next_tag: u64,
+    /// It is among the queue's ready ones.
+    pub(crate) is_ready: bool,
+    /// The queue was made for this link.
+    pub(crate) owns_queue: bool,
+}
+
+impl Broker {
+    /// A flow came for a consumer's link.
+    pub(crate) fn on_credit(&mut self, conn: ConnId, link: LinkId) {
+        let Some(conn) = self.conns.get_mut(conn) else { return };
+        let Some(End::Consumer(id)) = conn.links.get(link).copied() else { return };
+        let Some(consumer) = self.consumers.get(id) else { return };
+        let Some(queue) = self.queues.get_mut(consumer.queue) else { return };
+        let engine = conn.io.engine_mut();
+        engine.set_available(link, u32::try_from(queue.messages.len()).unwrap_or(u32::MAX));
+        if engine.wants_drain(link) {
+            queue.draining.push(id);
+        }
+        self.make_ready(id);
+    }
+
+    /// The consumer may be able to take a message.
+    pub(crate) fn make_ready(&mut self, id: ConsumerId) {
+        let Some(consumer) = self.consumers.get_mut(id) else { return };
+        let Some(queue) = self.queues.get_mut(consumer.queue) else { return };
+        if !std::mem::replace(&mut consumer.is_ready, true) {
+            match consumer.is_browser {
+                true => queue.browsers.push(id),
+                false => queue.ready.push_back(id),
+            }
+        }
+        let queue = consumer.queue;
+        self.list(queue);
+    }
+
+    /// Sends what can be sent from a queue.
+    pub(crate) fn dispatch(&mut self, id: QueueId) {
+        self.browse(id);
+        let now = self.clock.now();
+        let mut at = 0;
+        loop {
+            let Some(queue) = self.queues.get_mut(id) else { return };
+            let Some(message) = queue.messages.get(at) else { break };
+            if message.expires.is_some_and(|expires| expires <= now) {
+                self.expire(id, now);
+                continue;
+            }
+            match next_consumer(queue, at, &mut self.consumers, &mut self.conns) {
+                Some(consumer) => self.send(id, at, consumer, now),
+                None if queue.ready.is_empty() || at >= LOOK_AHEAD => break,
+                // All that are ready are barred from this one.
+                None => at += 1,
+            }
+        }
+        if let Some(queue) = self.queues.get_mut(id) {
+            queue.settle_down();
+        }
+        self.answer_drains(id);
+        self.loosen(id);
+    }
+
+    fn send(&mut self, id: QueueId, at: usize, to: ConsumerId, now: Instant) {
+        let (Some(queue), Some(consumer)) = (self.queues.get_mut(id), self.consumers.get_mut(to))
+        else {
+            return;
+        };
+        let Some(conn) = self.conns.get_mut(consumer.conn) else { return };
+        let Some(mut message) = queue.take(at) else { return };
+        match put(&message, consumer, conn, (&self.node, self.clock), now) {
+            Ok(()) => {
+                if consumer.settled {
+                    queue.forget(&message);
+                } else {
+                    consumer.unsettled.insert(message);
+                }
+            }
+            Err(CommandError::MessageSize) => {
+                message.excluded.push(to);
+                queue.put_back(message);
+            }
+            Err(_) => queue.put_back(message),
+        }
+        let conn = consumer.conn;
+        self.mark_dirty(conn);
+    }
+
+    /// Shows messages to those who only look.
+    fn browse(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(id) else { return };
+        for browser in std::mem::take(&mut queue.browsers) {
+            let Some(consumer) = self.consumers.get_mut(browser) else { continue };
+            let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
+            let start = queue.messages.partition_point(|message| message.seq < consumer.cursor);
+            let mut wait = None;
+            for message in queue.messages.iter().skip(start) {
+                wait = conn.io.engine().send_block(consumer.link);
+                if wait.is_some() {
+                    break;
+                }
+                let now = self.clock.now();
+                if put(message, consumer, conn, (&self.node, self.clock), now).is_ok()
+                    && !consumer.settled
+                {
+                    consumer.unsettled.insert(message.clone());
+                }
+                consumer.cursor = message.seq + 1;
+            }
+            match wait {
+                None => queue.browsers.push(browser),
+                Some(wait) => {
+                    consumer.is_ready = false;
+                    if matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
+                        conn.blocked.push(browser);
+                    }
+                }
+            }
+            let conn = consumer.conn;
+            if let Some(conn_state) = self.conns.get_mut(conn)
+                && !std::mem::replace(&mut conn_state.is_dirty, true)
+            {
+                self.dirty.push(conn);
+            }
+        }
+    }
+
+    /// Whoever asked to have its credit used up is told so, unless something is left for it.
+    fn answer_drains(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(id) else { return };
+        let mut waiting = Vec::new();
+        for consumer_id in std::mem::take(&mut queue.draining) {
+            let Some(consumer) = self.consumers.get(consumer_id) else { continue };
+            let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
+            let engine = conn.io.engine_mut();
+            if !engine.wants_drain(consumer.link) {
+                continue;
+            }
+            let blocked = matches!(
+                engine.send_block(consumer.link),
+                Some(Wait::SessionWindow | Wait::SocketFull)
+            );
+            if blocked && !queue.messages.is_empty() {
+                waiting.push(consumer_id);
+                continue;
+            }
+            engine.drained(consumer.link);
+            if !std::mem::replace(&mut conn.is_dirty, true) {
+                self.dirty.push(consumer.conn);
+            }
+        }
+        queue.draining = waiting;
+    }
+
+    /// Removes what has expired from a queue.
+    pub(crate) fn expire(&mut self, id: QueueId, now: Instant) {
+        let Some(queue) = self.queues.get_mut(id) else { return };
+        let gone = queue.expired(now);
+        let address = queue.address.clone();
+        self.losses.expired += gone.len() as u64;
+        for message in gone {
+            self.dead_letter(&address, message);
+        }
+        self.loosen(id);
+    }
+}
+
+/// The next consumer that can take the message at `at`. Those that can't take any leave the ready
+/// ones and come back with credit, or when their connection got on.
+fn next_consumer(
+    queue: &mut Queue,
+    at: usize,
+    consumers: &mut SlotMap<ConsumerId, Consumer>,
+    conns: &mut SlotMap<ConnId, Conn>,
+) -> Option<ConsumerId> {
+    for _ in 0..queue.ready.len() {
+        let id = queue.ready.pop_front()?;
+        let Some(consumer) = consumers.get_mut(id) else { continue };
+        let Some(conn) = conns.get_mut(consumer.conn) else { continue };
+        match conn.io.engine().send_block(consumer.link) {
+            None => {
+                queue.ready.push_back(id);
+                if queue.messages.get(at).is_some_and(|message| !message.excluded.contains(&id)) {
+                    return Some(id);
+                }
+            }
+            Some(wait) => {
+                queue.wait = wait;
+                consumer.is_ready = false;
+                if matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
+                    conn.blocked.push(id);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Hands a message to the engine of a consumer's connection.
+fn put(
+    message: &Message,
+    consumer: &mut Consumer,
+    conn: &mut Conn,
+    (node, clock): (&[u8], hopline_driver::Clock),
+    now: Instant,
+) -> Result<(), CommandError> {
+    let dequeued = if message.is_timed() { clock.now() } else { now };
+    let outgoing = Outgoing {
+        tag: DeliveryTag::from(consumer.next_tag),
+        settled: consumer.settled,
+        format: message.format,
+        token: consumer.unsettled.vacant_key() as u64,
+        bare: message.bare(),
+    };
+    let republished = if message.is_timed() { clock.now() } else { now };
+    conn.io.engine_mut().send(consumer.link, outgoing, |out| {
+        message.write_head(out, node, (dequeued, republished), || clock.now())
+    })?;
+    consumer.next_tag += 1;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! What consumers say of their deliveries, and what becomes of those of links that left.
+
+use crate::broker::{Broker, End};
+use crate::inbound::Destination;
+use crate::message::Message;
+use crate::node::Node;
+use crate::{ConnId, ConsumerId, QueueId};
+use hopline_driver::engine::LinkId;
+use hopline_driver::engine::wire::outcome::Modified;
+use hopline_driver::engine::wire::{DeliveryState, Serial};
+use hopline_driver::timeline::Wait;
+
+impl Broker {
+    pub(crate) fn on_outcome(
+        &mut self,
+        conn_id: ConnId,
+        (link, delivery): (LinkId, Serial),
+        token: u64,
+        state: Option<DeliveryState>,
+        settled: bool,
+    ) {
+        let Some(conn) = self.conns.get_mut(conn_id) else { return };
+        let Some(End::Consumer(id)) = conn.links.get(link).copied() else { return };
+        let Some(consumer) = self.consumers.get_mut(id) else { return };
+        let is_final = settled || state.as_ref().is_some_and(DeliveryState::is_terminal);
+        if !is_final {
+            return;
+        }
+        // Without any outcome nothing says that the message was processed: it is not lost.
+        let state = state
+            .filter(DeliveryState::is_terminal)
+            .or_else(|| consumer.default_outcome.clone())
+            .unwrap_or(DeliveryState::Released);
+        if !settled {
+            let _ = conn.io.engine_mut().settle_sent(link, delivery, Some(state.clone()));
+        }
+        let message = usize::try_from(token).ok().and_then(|key| consumer.unsettled.try_remove(key));
+        let (queue, is_browser) = (consumer.queue, consumer.is_browser);
+        if let Some(message) = message.filter(|_| !is_browser) {
+            self.apply(queue, id, message, state);
+        }
+    }
+
+    fn apply(
+        &mut self,
+        queue_id: QueueId,
+        consumer: ConsumerId,
+        mut message: Message,
+        state: DeliveryState,
+    ) {
+        match state {
+            DeliveryState::Rejected(rejected) => {
+                let Some(queue) = self.queues.get_mut(queue_id) else { return };
+                queue.forget(&message);
+                let address = queue.address.clone();
+                tracing::debug!(%address, error = ?rejected.error, "message rejected");
+                self.losses.rejected += 1;
+                self.dead_letter(&address, message);
+                self.list(queue_id);
+            }
+            DeliveryState::Released => {
+                message.returned(false);
+                self.put_back(queue_id, message);
+            }
+            DeliveryState::Modified(modified) => {
+                let Modified { delivery_failed, undeliverable_here, message_annotations } = *modified;
+                message.returned(delivery_failed.unwrap_or(false));
+                if undeliverable_here.unwrap_or(false) {
+                    message.excluded.push(consumer);
+                }
+                if let Some(fields) = message_annotations {
+                    message.merge(fields);
+                }
+                self.put_back(queue_id, message);
+            }
+            _ => {
+                if let Some(queue) = self.queues.get_mut(queue_id) {
+                    queue.forget(&message);
+                    if queue.is_tight {
+                        self.list(queue_id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A message goes back to its place, or to the dead letters if it failed too often.
+    fn put_back(&mut self, id: QueueId, message: Message) {
+        let Some(queue) = self.queues.get_mut(id) else { return };
+        let max = self.config.nodes.max_delivery_count;
+        if max.is_some_and(|max| message.delivery_count >= max) {
+            queue.forget(&message);
+            let address = queue.address.clone();
+            return self.dead_letter(&address, message);
+        }
+        queue.put_back(message);
+        self.list(id);
+    }
+
+    /// A message that its queue has given up goes to the dead letters, if there is a place for
+    /// them.
+    pub(crate) fn dead_letter(&mut self, from: &str, mut message: Message) {
+        let Some(address) = self.config.nodes.dead_letter.clone() else { return };
+        if address == from {
+            return;
+        }
+        message.expires = None;
+        message.excluded.clear();
+        match self.resolve(&address, false) {
+            Ok(Node::Queue(queue)) => {
+                if let Err(error) = self.enqueue(queue, message) {
+                    tracing::warn!(%from, %error, "a dead letter is lost");
+                }
+            }
+            Ok(Node::Topic) => {
+                for queue in self.subscriptions(&address) {
+                    let _ = self.enqueue(queue, message.clone());
+                }
+            }
+            Err(error) => tracing::warn!(%from, %error, "a dead letter is lost"),
+        }
+    }
+
+    /// A link is gone. What it held goes back; the attempt counts as failed unless the peer left
+    /// in good order.
+    pub(crate) fn forget_link(&mut self, conn: ConnId, link: LinkId, orderly: bool) {
+        let Some(conn) = self.conns.get_mut(conn) else { return };
+        match conn.links.remove(link) {
+            Some(End::Producer(id)) => {
+                let Some(producer) = self.producers.remove(id) else { return };
+                let Destination::Queue(queue_id) = producer.destination else { return };
+                if let Some(queue) = self.queues.get_mut(queue_id) {
+                    queue.producers.retain(|other| *other != id);
+                }
+                self.leave(queue_id, producer.owns_queue);
+            }
+            Some(End::Consumer(id)) => self.forget_consumer(id, orderly),
+            None => {}
+        }
+    }
+
+    fn forget_consumer(&mut self, id: ConsumerId, orderly: bool) {
+        let Some(mut consumer) = self.consumers.remove(id) else { return };
+        let queue_id = consumer.queue;
+        self.leave_queue(queue_id, id);
+        if !consumer.is_browser {
+            let mut messages: Vec<_> = consumer.unsettled.drain().collect();
+            // The last one first: each then goes in front of the one before.
+            messages.sort_by_key(|message| std::cmp::Reverse(message.seq));
+            for mut message in messages {
+                message.returned(!orderly);
+                message.excluded.retain(|other| *other != id);
+                self.put_back(queue_id, message);
+            }
+        }
+        if let Some(queue) = self.queues.get_mut(queue_id)
+            && queue.consumers.is_empty()
+        {
+            queue.wait = Wait::NoConsumer;
+        }
+        self.leave(queue_id, consumer.owns_queue);
+    }
+
+    fn leave(&mut self, queue: QueueId, owned: bool) {
+        if owned {
+            self.delete_queue(queue);
+        } else {
+            self.drop_if_unused(queue);
+        }
+    }
+}

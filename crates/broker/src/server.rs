@@ -1,0 +1,258 @@
+//! Listening, serving, stopping.
+
+use crate::Error;
+use crate::broker::Broker;
+use crate::config::{Config, ListenerConfig, User};
+use hopline_driver::engine::wire::{Fields, Symbol, Value};
+use hopline_driver::engine::{self, Authenticator, Connection, plain_parts};
+use hopline_driver::{Clock, Io, Listener, ServerTls, Transport, Waiter, listen};
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+/// How often expired messages are looked for.
+const SWEEP: Duration = Duration::from_millis(250);
+
+/// A broker that listens but does not serve yet.
+#[derive(Debug)]
+pub struct Server {
+    config: Config,
+    listeners: Vec<(Listener, Option<Tls>)>,
+}
+
+struct Tls(ServerTls);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+/// How a stop went.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Messages that were in queues, and are gone with the broker's memory.
+    pub messages: usize,
+    /// Connections whose peers did not close in time.
+    pub connections: usize,
+}
+
+impl Server {
+    /// Opens the listeners and logs each with the socket options in force.
+    ///
+    /// # Errors
+    /// No listener, or one that can't be had: its address, and what to do.
+    pub async fn bind(config: Config) -> Result<Self, Error> {
+        if config.listeners.is_empty() {
+            return Err(Error::NoListener);
+        }
+        let mut listeners = Vec::new();
+        for wanted in &config.listeners {
+            let (listener, tls) = open(wanted).await.map_err(|source| Error::Listen {
+                address: wanted.address.clone(),
+                source,
+            })?;
+            match listener.effective() {
+                Ok(options) => tracing::info!("listening on {} ({options})", listener.local_addr()),
+                Err(error) => tracing::warn!(%error, "listening on {}", listener.local_addr()),
+            }
+            listeners.push((listener, tls));
+        }
+        Ok(Self { config, listeners })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().map(|(listener, _)| listener.local_addr()).collect()
+    }
+
+    /// Serves until `stop` is done, then closes all connections and waits for their peers.
+    /// All of it runs on the calling thread.
+    ///
+    /// # Errors
+    /// None at present.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Stopped, Error> {
+        let shared = Rc::new(Shared::new(self.config));
+        let local = LocalSet::new();
+        for (listener, tls) in self.listeners {
+            local.spawn_local(accept(shared.clone(), listener, tls));
+        }
+        local.spawn_local(sweep(shared.clone()));
+        local.run_until(stop).await;
+        let patience = shared.broker.borrow().config.stop_timeout;
+        let stopped = local.run_until(stop_all(&shared, patience)).await;
+        if stopped.messages > 0 {
+            tracing::warn!(
+                messages = stopped.messages,
+                "the queues were not empty: their messages are in memory only and end here"
+            );
+        }
+        Ok(stopped)
+    }
+}
+
+async fn open(wanted: &ListenerConfig) -> Result<(Listener, Option<Tls>), hopline_driver::Error> {
+    let tls = match &wanted.tls {
+        Some(files) => Some(Tls(ServerTls::new(&files.certificate, &files.key)?)),
+        None => None,
+    };
+    Ok((listen(&wanted.address, &wanted.socket).await?, tls))
+}
+
+#[derive(Debug)]
+struct Shared {
+    broker: RefCell<Broker>,
+    engine: engine::Config,
+    authenticator: Arc<Users>,
+    max_connections: usize,
+}
+
+impl Shared {
+    fn new(config: Config) -> Self {
+        let limits = &config.limits;
+        let properties = Fields(vec![
+            (Symbol::from_static("product"), Value::from("hopline")),
+            (Symbol::from_static("version"), Value::from(env!("CARGO_PKG_VERSION"))),
+        ]);
+        Self {
+            engine: engine::Config {
+                container_id: config.name.clone(),
+                max_frame_size: limits.max_frame_size,
+                channel_max: limits.channel_max,
+                handle_max: limits.handle_max,
+                max_message_size: limits.max_message_size,
+                idle_timeout: limits.idle_timeout,
+                handshake_timeout: limits.handshake_timeout,
+                offered_capabilities: vec![Symbol::from_static("ANONYMOUS-RELAY")],
+                properties,
+                ..engine::Config::default()
+            },
+            authenticator: Arc::new(Users {
+                users: config.users.clone(),
+                anonymous: config.anonymous,
+            }),
+            max_connections: limits.connections,
+            broker: RefCell::new(Broker::new(config)),
+        }
+    }
+}
+
+async fn accept(shared: Rc<Shared>, listener: Listener, tls: Option<Tls>) {
+    loop {
+        let (socket, peer) = listener.accept().await;
+        if shared.broker.borrow().conns.len() >= shared.max_connections {
+            tracing::warn!(%peer, "refused: as many connections as there may be");
+            continue;
+        }
+        let transport = match &tls {
+            None => Transport::Plain,
+            Some(Tls(tls)) => match Transport::server(tls) {
+                Ok(transport) => transport,
+                Err(error) => {
+                    tracing::warn!(%peer, %error, "no TLS session");
+                    continue;
+                }
+            },
+        };
+        tokio::task::spawn_local(serve(shared.clone(), socket, peer, transport));
+    }
+}
+
+async fn serve(
+    shared: Rc<Shared>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    mut transport: Transport,
+) {
+    let patience = shared.engine.handshake_timeout;
+    match tokio::time::timeout(patience, transport.handshake(&socket)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return tracing::info!(%peer, %error, "TLS handshake failed"),
+        Err(_) => return tracing::info!(%peer, "TLS handshake took too long"),
+    }
+    let authenticator = shared.authenticator.clone();
+    let engine = Connection::server(shared.engine.clone(), authenticator, Clock.now());
+    let socket = Arc::new(socket);
+    let io = Io::new(engine, socket.clone(), transport);
+    let (id, wake) = shared.broker.borrow_mut().add(io);
+    let mut waiter = Waiter::default();
+    loop {
+        let wanted = shared.broker.borrow().conns.get(id).map(|conn| {
+            let interest = (conn.io.wants_read(), conn.io.wants_write());
+            (interest, conn.io.engine().poll_timeout())
+        });
+        let Some((interest, deadline)) = wanted else { return };
+        waiter.ready(&socket, interest, deadline, &wake).await;
+        let finished = {
+            let mut broker = shared.broker.borrow_mut();
+            broker.turn(id);
+            broker.remove_if_finished(id)
+        };
+        if let Some(io) = finished {
+            return io.close().await;
+        }
+    }
+}
+
+async fn sweep(shared: Rc<Shared>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        shared.broker.borrow_mut().sweep();
+    }
+}
+
+async fn stop_all(shared: &Rc<Shared>, patience: Duration) -> Stopped {
+    shared.broker.borrow_mut().close_all();
+    let all_gone = async {
+        while !shared.broker.borrow().conns.is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let _ = tokio::time::timeout(patience, all_gone).await;
+    let broker = shared.broker.borrow();
+    tracing::info!(losses = ?broker.losses, "stopped");
+    Stopped {
+        messages: broker.queues.values().map(crate::queue::Queue::len).sum(),
+        connections: broker.conns.len(),
+    }
+}
+
+/// Who may connect.
+#[derive(Debug)]
+struct Users {
+    users: Vec<User>,
+    anonymous: bool,
+}
+
+impl Authenticator for Users {
+    fn mechanisms(&self) -> Vec<Symbol> {
+        let plain = (!self.users.is_empty()).then_some("PLAIN");
+        let anonymous = self.anonymous.then_some("ANONYMOUS");
+        plain.into_iter().chain(anonymous).map(Symbol::from_static).collect()
+    }
+
+    fn check(&self, mechanism: &str, response: Option<&[u8]>) -> Option<String> {
+        match mechanism {
+            "ANONYMOUS" if self.anonymous => Some("anonymous".into()),
+            "PLAIN" => {
+                let (_, name, password) = plain_parts(response?)?;
+                let known = self.users.iter().find(|user| user.name == name)?;
+                same(known.password.as_bytes(), password.as_bytes()).then(|| name.to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn allows_no_sasl(&self) -> bool {
+        self.anonymous
+    }
+}
+
+/// Compares without telling by its time how much was right.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+}
