@@ -124,6 +124,57 @@ const _: () = assert!(limits::MIN_MAX_FRAME_SIZE as usize > HEADER);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::performative::{Flow, Frame, Performative, SaslMechanisms};
+
+    #[test]
+    fn frames_are_found_wherever_the_stream_is_cut() {
+        let mut stream = Vec::new();
+        Flow::default().put(&mut stream, 7);
+        let first = stream.len();
+        SaslMechanisms { sasl_server_mechanisms: vec!["PLAIN".into()] }.put(&mut stream, 0);
+        let second = stream.len() - first;
+        for cut in 0..=stream.len() {
+            let there = &stream[..cut];
+            let header = FrameHeader::parse(there, 512).unwrap();
+            let size = header.map(|header| (header.size, header.channel, header.kind));
+            assert_eq!(size, (cut >= HEADER).then_some((first, 7, FrameType::Amqp)));
+            let Some(rest) = there.get(first..) else { continue };
+            let size = FrameHeader::parse(rest, 512).unwrap().map(|header| header.size);
+            assert_eq!(size, (rest.len() >= HEADER).then_some(second));
+        }
+        let flow = Performative::Flow(Flow::default());
+        assert_eq!(Performative::decode(&stream[HEADER..first]), Ok((flow, first - HEADER)));
+    }
+
+    #[test]
+    fn the_body_begins_behind_the_extended_header_even_if_it_is_empty() {
+        for (doff, size, ok) in [(2, 8, true), (3, 12, true), (3, 11, false), (255, 1020, true)] {
+            let [_, _, hi, lo] = u32::to_be_bytes(size);
+            let parsed = FrameHeader::parse(&[0, 0, hi, lo, doff, 0, 0, 0], 1020);
+            let body = parsed.map(|header| header.map(|header| header.body));
+            assert_eq!(body.ok(), ok.then_some(Some(usize::from(doff) * 4)));
+        }
+    }
+
+    #[test]
+    fn the_largest_frame_has_the_size_of_the_limit() {
+        let header = |size: u32| [&size.to_be_bytes()[..], &[2, 0, 0, 0]].concat();
+        assert!(FrameHeader::parse(&header(512), 512).is_ok());
+        let error = FrameHeader::parse(&header(513), 512).unwrap_err();
+        assert_eq!(error, WireError::FrameSize { size: 513, max: 512 });
+        assert_eq!(error.condition(), crate::condition::FRAMING_ERROR);
+        assert!(FrameHeader::parse(&header(u32::MAX), u32::MAX).is_ok());
+        assert!(FrameHeader::parse(&header(7), 512).is_err());
+    }
+
+    #[test]
+    fn a_frame_counts_the_payload_that_follows_from_elsewhere() {
+        let mut out = vec![9; 5];
+        let at = start(&mut out, FrameType::Amqp, 0x102);
+        out.extend_from_slice(&[1, 2, 3]);
+        finish(&mut out, at, 100);
+        assert_eq!(out[5..], [0, 0, 0, 111, 2, 0, 1, 2, 1, 2, 3]);
+    }
 
     #[test]
     fn a_header_is_read_and_each_mistake_is_refused() {

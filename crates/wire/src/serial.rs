@@ -58,6 +58,10 @@ mod tests {
 
     #[test]
     fn the_antipode_has_no_order() {
-        assert_eq!(Serial(0).partial_cmp(&Serial(1 << 31)), None);
+        for start in [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+            let a = Serial(start);
+            assert_eq!(a.partial_cmp(&a.add(1 << 31)), None);
+            assert!(a < a.add(i32::MAX as u32) && a > a.sub(i32::MAX as u32));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Every composite goes out and comes back the same: through our own code, and through
 //! `serde_amqp` with `fe2o3-amqp-types`, which share none of it.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Values of every type at their limits: octet by octet against part 1, and against `serde_amqp`.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

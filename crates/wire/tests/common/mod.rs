@@ -1,5 +1,5 @@
 //! What the tests share: values of every kind for proptest, and octets to and fro.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use hopline_wire::codec::{Decode, Encode, Reader};
 use hopline_wire::value::Array;
