@@ -48,7 +48,8 @@ impl Broker {
             None => return Err(invalid("a sender's attach needs a target")),
         };
         let (destination, owns_queue) = self.destination(&mut target)?;
-        let producer = Producer { conn: conn_id, link, destination: destination.clone(), owns_queue };
+        let producer =
+            Producer { conn: conn_id, link, destination: destination.clone(), owns_queue };
         let id = self.producers.insert(producer);
         if let Destination::Queue(queue) = destination
             && let Some(queue) = self.queues.get_mut(queue)
@@ -106,7 +107,8 @@ impl Broker {
         };
         let (queue_id, owns_queue) = self.origin(&mut source)?;
         // A subscriber is alone on its queue: looking without taking would never empty it.
-        let is_browser = source.distribution_mode.as_ref().is_some_and(|m| *m == COPY) && !owns_queue;
+        let is_browser =
+            source.distribution_mode.as_ref().is_some_and(|m| *m == COPY) && !owns_queue;
         settle_source(&mut source, is_browser);
         let settled = attach.snd_settle_mode == SenderSettleMode::Settled;
         let consumer = Consumer {

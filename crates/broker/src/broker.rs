@@ -59,6 +59,8 @@ pub(crate) struct Broker {
     pub(crate) listed: Vec<QueueId>,
     pub(crate) losses: Losses,
     sampled: u32,
+    /// Whose turn it is. Its own task looks after it when the turn is over.
+    turn_of: Option<ConnId>,
 }
 
 impl Broker {
@@ -78,6 +80,7 @@ impl Broker {
             listed: Vec::new(),
             losses: Losses::default(),
             sampled: 0,
+            turn_of: None,
             config,
         };
         for address in broker.config.nodes.queues.clone() {
@@ -104,6 +107,7 @@ impl Broker {
     /// Something may be possible on a connection: read, act, forward, write.
     pub(crate) fn turn(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
+        self.turn_of = Some(id);
         let now = self.clock.now();
         if conn.io.engine().poll_timeout().is_some_and(|deadline| deadline <= now) {
             conn.io.engine_mut().handle_timeout(now);
@@ -124,6 +128,7 @@ impl Broker {
         self.unblock(id);
         self.mark_dirty(id);
         self.settle();
+        self.turn_of = None;
     }
 
     fn take_events(&mut self, id: ConnId) {
@@ -183,6 +188,8 @@ impl Broker {
         conn.is_dirty = false;
         match conn.io.flush() {
             Ok(Flush::Done) => {}
+            // A task that is woken by itself would never let the others run.
+            Ok(Flush::Blocked) if self.turn_of == Some(id) => {}
             Ok(Flush::Blocked) => conn.wake.notify_one(),
             Err(error) => {
                 tracing::debug!(%error, "write failed");
@@ -244,7 +251,8 @@ impl Broker {
     /// Removes what has expired in all queues.
     pub(crate) fn sweep(&mut self) {
         let now = self.clock.now();
-        let ids: Vec<_> = self.queues.iter().filter(|(_, q)| q.may_expire).map(|(id, _)| id).collect();
+        let ids: Vec<_> =
+            self.queues.iter().filter(|(_, q)| q.may_expire).map(|(id, _)| id).collect();
         for id in ids {
             self.expire(id, now);
         }

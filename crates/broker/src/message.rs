@@ -53,7 +53,8 @@ impl Message {
         let payload = delivery.payload.clone();
         let layout = Layout::scan(&payload)?;
         let expires = expiry(&layout, &payload, delivery.received, wall_offset_ns)?;
-        let timeline = layout.message_annotations.clone().and_then(|map| find_timeline(&payload, map));
+        let timeline =
+            layout.message_annotations.clone().and_then(|map| find_timeline(&payload, map));
         Ok(Self {
             seq: 0,
             bare: layout.bare,

@@ -34,7 +34,8 @@ impl Broker {
         if !settled {
             let _ = conn.io.engine_mut().settle_sent(link, delivery, Some(state.clone()));
         }
-        let message = usize::try_from(token).ok().and_then(|key| consumer.unsettled.try_remove(key));
+        let message =
+            usize::try_from(token).ok().and_then(|key| consumer.unsettled.try_remove(key));
         let (queue, is_browser) = (consumer.queue, consumer.is_browser);
         if let Some(message) = message.filter(|_| !is_browser) {
             self.apply(queue, id, message, state);
@@ -63,7 +64,8 @@ impl Broker {
                 self.put_back(queue_id, message);
             }
             DeliveryState::Modified(modified) => {
-                let Modified { delivery_failed, undeliverable_here, message_annotations } = *modified;
+                let Modified { delivery_failed, undeliverable_here, message_annotations } =
+                    *modified;
                 message.returned(delivery_failed.unwrap_or(false));
                 if undeliverable_here.unwrap_or(false) {
                     message.excluded.push(consumer);

@@ -52,10 +52,9 @@ impl Server {
         }
         let mut listeners = Vec::new();
         for wanted in &config.listeners {
-            let (listener, tls) = open(wanted).await.map_err(|source| Error::Listen {
-                address: wanted.address.clone(),
-                source,
-            })?;
+            let (listener, tls) = open(wanted)
+                .await
+                .map_err(|source| Error::Listen { address: wanted.address.clone(), source })?;
             match listener.effective() {
                 Ok(options) => tracing::info!("listening on {} ({options})", listener.local_addr()),
                 Err(error) => tracing::warn!(%error, "listening on {}", listener.local_addr()),
@@ -162,12 +161,7 @@ async fn accept(shared: Rc<Shared>, listener: Listener, tls: Option<Tls>) {
     }
 }
 
-async fn serve(
-    shared: Rc<Shared>,
-    socket: TcpStream,
-    peer: SocketAddr,
-    mut transport: Transport,
-) {
+async fn serve(shared: Rc<Shared>, socket: TcpStream, peer: SocketAddr, mut transport: Transport) {
     let patience = shared.engine.handshake_timeout;
     match tokio::time::timeout(patience, transport.handshake(&socket)).await {
         Ok(Ok(())) => {}

@@ -139,8 +139,7 @@ mod tests {
     #[test]
     fn credit_counts_from_the_receivers_count_across_the_wraps() {
         for start in [0, 0x7fff_fff0_u32, 0xffff_fff0] {
-            let mut credit =
-                Credit { delivery_count: Serial(start), ..Credit::default() };
+            let mut credit = Credit { delivery_count: Serial(start), ..Credit::default() };
             credit.granted(&flow(Some(start), 30), Serial(start));
             (0..20).for_each(|_| credit.spend());
             assert_eq!(credit.link_credit, 10);

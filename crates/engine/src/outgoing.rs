@@ -51,7 +51,8 @@ impl Connection {
             Some(Wait::NoCredit)
         } else if session.windows.remote_incoming_window == 0 {
             Some(Wait::SessionWindow)
-        } else if !session.pending.is_empty() || self.outbox.len() >= self.config.outbox_high_water {
+        } else if !session.pending.is_empty() || self.outbox.len() >= self.config.outbox_high_water
+        {
             Some(Wait::SocketFull)
         } else {
             None
@@ -111,7 +112,14 @@ impl Connection {
             tail.truncate(at);
             let slot = slot.map(|slot| slot - head_at);
             let bare = delivery.bare;
-            session.pending.push_back(PendingSend { link: id, transfer, head, slot, bare, sent: 0 });
+            session.pending.push_back(PendingSend {
+                link: id,
+                transfer,
+                head,
+                slot,
+                bare,
+                sent: 0,
+            });
             link.pending += 1;
             let session = link.session;
             self.touch(session);

@@ -161,7 +161,8 @@ impl Session {
     /// The session's part of a flow.
     pub(crate) fn flow(&self) -> Flow {
         Flow {
-            next_incoming_id: (self.remote != Half::Idle).then_some(self.windows.next_incoming_id.0),
+            next_incoming_id: (self.remote != Half::Idle)
+                .then_some(self.windows.next_incoming_id.0),
             incoming_window: self.windows.incoming_window,
             next_outgoing_id: self.windows.next_outgoing_id.0,
             outgoing_window: self.window_max,

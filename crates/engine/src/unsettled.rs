@@ -100,7 +100,8 @@ mod tests {
     fn ids_are_found_across_the_wrap_with_gaps_and_out_of_order() {
         for start in [0xffff_fff0_u32, 0x7fff_fff0, 0] {
             let mut map = Unsettled::default();
-            let ids: Vec<_> = (0..64).filter(|n| n % 3 != 1).map(|n| Serial(start).add(n)).collect();
+            let ids: Vec<_> =
+                (0..64).filter(|n| n % 3 != 1).map(|n| Serial(start).add(n)).collect();
             for id in &ids {
                 map.push(*id, id.0);
             }

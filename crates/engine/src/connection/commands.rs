@@ -1,6 +1,6 @@
 use super::Connection;
-use crate::fault::CommandError;
 use crate::SessionId;
+use crate::fault::CommandError;
 
 impl Connection {
     /// Begins a session. [`crate::Event::SessionBegun`] comes with the peer's answer; links can be

@@ -6,8 +6,8 @@ use crate::fault::Fault;
 use crate::link::Half;
 use crate::{LinkId, SessionId};
 use hopline_timeline::Instant;
-use hopline_wire::performative::{Close, Detach, End};
 use hopline_wire::AmqpError;
+use hopline_wire::performative::{Close, Detach, End};
 
 impl Connection {
     pub(super) fn answer_fault(&mut self, fault: Fault, now: Instant) {

@@ -96,7 +96,9 @@ impl Connection {
                 self.put_header(ProtocolHeader::Amqp);
                 self.reading = Reading::Frames;
             }
-            (Side::Client(ClientSasl::None), ProtocolHeader::Amqp) => self.reading = Reading::Frames,
+            (Side::Client(ClientSasl::None), ProtocolHeader::Amqp) => {
+                self.reading = Reading::Frames
+            }
             (Side::Client(ClientSasl::None), ProtocolHeader::Sasl) => {
                 let text = "the server asks for SASL: connect with ANONYMOUS or a user";
                 return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
@@ -119,7 +121,9 @@ impl Connection {
                 self.put(&init, 0);
                 Ok(())
             }
-            (Side::Client(_), SaslPerformative::SaslOutcome(outcome)) => self.sasl_outcome(&outcome),
+            (Side::Client(_), SaslPerformative::SaslOutcome(outcome)) => {
+                self.sasl_outcome(&outcome)
+            }
             _ => Err(out_of_place("a SASL frame that is not due")),
         }
     }

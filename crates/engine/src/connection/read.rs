@@ -95,7 +95,8 @@ impl Connection {
 
     /// The frame that nearly all are: decoded without a detour.
     fn transfer_frame(&mut self, channel: u16, frame: Bytes) -> Result<(), Fault> {
-        let mut r = hopline_wire::codec::Reader::new(frame.get(TRANSFER.len()..).unwrap_or_default());
+        let mut r =
+            hopline_wire::codec::Reader::new(frame.get(TRANSFER.len()..).unwrap_or_default());
         let transfer = Transfer::decode_fields(&mut r)?;
         let payload = frame.slice(TRANSFER.len() + r.position()..);
         self.transfer(channel, transfer, payload)
@@ -145,7 +146,8 @@ impl Connection {
 
     fn begin_frame(&mut self, channel: u16, begin: Begin) -> Result<(), Fault> {
         if channel > self.config.channel_max {
-            let text = format!("channel {channel} is above channel-max {}", self.config.channel_max);
+            let text =
+                format!("channel {channel} is above channel-max {}", self.config.channel_max);
             return Err(Fault::connection(condition::FRAMING_ERROR, text));
         }
         if matches!(self.by_remote_channel.get(usize::from(channel)), Some(Some(_))) {

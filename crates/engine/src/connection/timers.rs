@@ -33,9 +33,8 @@ impl Timers {
     /// The peer's `open` came. `Err`: it asks for more heartbeats than we can promise.
     pub(super) fn opened(&mut self, idle_time_out_ms: Option<u32>) -> Result<(), AmqpError> {
         self.handshake = None;
-        self.heartbeat = idle_time_out_ms
-            .filter(|ms| *ms > 0)
-            .map(|ms| Duration::from_millis(ms.into()) / 2);
+        self.heartbeat =
+            idle_time_out_ms.filter(|ms| *ms > 0).map(|ms| Duration::from_millis(ms.into()) / 2);
         if self.heartbeat.is_some_and(|every| every * 2 < HEARTBEAT_MIN) {
             let text = "the idle-time-out is too short to be honoured: use 10 ms or more";
             return Err(AmqpError::new(condition::INVALID_FIELD, text));

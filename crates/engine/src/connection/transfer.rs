@@ -213,14 +213,11 @@ impl Connection {
     }
 }
 
-fn first_transfer(
-    id: SessionId,
-    session: &Session,
-    transfer: &Transfer,
-) -> Result<Partial, Fault> {
+fn first_transfer(id: SessionId, session: &Session, transfer: &Transfer) -> Result<Partial, Fault> {
     let invalid = |text: &str| Fault::session(id, condition::INVALID_FIELD, text);
     let delivery_id = transfer.delivery_id.map(Serial);
-    let delivery_id = delivery_id.ok_or_else(|| invalid("the first transfer has no delivery-id"))?;
+    let delivery_id =
+        delivery_id.ok_or_else(|| invalid("the first transfer has no delivery-id"))?;
     let tag = transfer.delivery_tag;
     let tag = tag.ok_or_else(|| invalid("the first transfer has no delivery-tag"))?;
     if session.next_delivery_in.is_some_and(|next| next != delivery_id) {
