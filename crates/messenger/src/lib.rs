@@ -1,1 +1,58 @@
-//! hopline-messenger
+//! An AMQP 1.0 messenger to embed: put, get, settle; each message carries the timeline of its way.
+//!
+//! The model is that of Proton's Messenger, made safe: [`Messenger::put`] never blocks,
+//! [`Messenger::get`] neither; what waits is a future that may be dropped; errors belong to one
+//! call. A messenger can be cloned and used from several tasks and threads.
+//!
+//! ```no_run
+//! use hopline_messenger::{Message, Messenger};
+//!
+//! # async fn example() -> Result<(), hopline_messenger::Error> {
+//! let messenger = Messenger::builder().name("shop").build();
+//! messenger.subscribe("amqp://127.0.0.1/orders").await?;
+//! messenger.put("amqp://127.0.0.1/orders", Message::data("one coffee"))?;
+//! messenger.send().await?;
+//! let order = messenger.next().await?;
+//! println!("{:?} came by {:?}", order.message()?.octets(), order.timeline());
+//! messenger.accept(&order)?;
+//! messenger.stop().await
+//! # }
+//! ```
+//!
+//! Addresses are URLs, `amqp[s]://[user[:password]@]host[:port]/node`. `amqp://~host:port` listens
+//! for peers that connect without a broker between; what is put to a plain name, without `amqp://`,
+//! goes to peers that attached a receiver to it.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod incoming;
+mod messenger;
+mod options;
+mod outgoing;
+mod peer;
+mod routes;
+mod state;
+mod tracker;
+
+pub use error::Error;
+pub use hopline_driver as driver;
+pub use hopline_driver::SocketOptions;
+pub use hopline_driver::engine::wire::message::{Body, Header, Message, Properties};
+pub use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol, Value};
+pub use hopline_timeline as timeline;
+pub use incoming::Received;
+pub use messenger::{ConnectionInfo, Messenger, Span};
+pub use options::{Builder, Sampling};
+pub use outgoing::PutOptions;
+pub use state::Outcome;
+pub use tracker::{Counts, Status, Tracker};
+
+slotmap::new_key_type! {
+    /// A connection.
+    struct PeerId;
+    /// Where messages of one address go.
+    struct SenderId;
+    /// A source of messages.
+    struct SubscriptionId;
+}

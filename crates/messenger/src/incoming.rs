@@ -1,0 +1,89 @@
+//! A message that came.
+
+use crate::{Error, PeerId};
+use bytes::Bytes;
+use hopline_driver::engine::wire::codec::{Reader, read_binary};
+use hopline_driver::engine::wire::message::{Layout, Message, annotation};
+use hopline_driver::engine::{Delivery, LinkId};
+use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, Timeline, is_timeline};
+use std::sync::Arc;
+
+/// A message that came, and what is needed to settle it.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub(crate) peer: PeerId,
+    pub(crate) link: LinkId,
+    pub(crate) delivery: Delivery,
+    pub(crate) address: Arc<str>,
+    pub(crate) queued_at: Instant,
+    pub(crate) taken_at: Instant,
+    pub(crate) node: Option<Arc<[u8]>>,
+}
+
+impl Received {
+    /// The address of the subscription that it came by.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The encoded message, as it came.
+    pub const fn encoded(&self) -> &Bytes {
+        &self.delivery.payload
+    }
+
+    /// Whether the sender has settled it: no outcome is owed.
+    pub const fn is_settled(&self) -> bool {
+        self.delivery.settled
+    }
+
+    /// The message, decoded.
+    ///
+    /// # Errors
+    /// The peer sent something that is no message.
+    pub fn message(&self) -> Result<Message, Error> {
+        Message::decode(&self.delivery.payload).map_err(|error| Error::Message(error.to_string()))
+    }
+
+    /// Deliveries that failed before this one.
+    pub fn delivery_count(&self) -> u32 {
+        let layout = Layout::scan(&self.delivery.payload).ok();
+        layout.and_then(|layout| layout.header).map_or(0, |header| header.delivery_count)
+    }
+
+    /// The timeline with our own stamps: RECEIVE, DESERIALIZE, QUEUE_EVENT, NEXT_EVENT. `None`:
+    /// the message carries none that can be read, or the messenger stamps nothing.
+    pub fn timeline(&self) -> Option<Timeline> {
+        let mut octets = self.carried()?.to_vec();
+        if let Some(node) = &self.node {
+            let mut stamps = Appender::new(&mut octets, 0)?;
+            stamps.node(node);
+            stamps.stamp(Stage::Receive, 0, self.delivery.received);
+            stamps.stamp(Stage::Deserialize, 0, self.queued_at);
+            stamps.stamp(Stage::QueueEvent, 0, self.queued_at);
+            stamps.stamp(Stage::NextEvent, 0, self.taken_at);
+        }
+        Timeline::parse(&octets).ok()
+    }
+
+    /// Whether something is under the timeline's name, readable or not.
+    pub fn has_annotation(&self) -> bool {
+        self.annotation().is_some()
+    }
+
+    fn carried(&self) -> Option<&[u8]> {
+        let octets = read_binary(&mut Reader::new(self.annotation()?)).ok()?;
+        is_timeline(octets).then_some(octets)
+    }
+
+    fn annotation(&self) -> Option<&[u8]> {
+        let payload = &self.delivery.payload;
+        let map = Layout::scan(payload).ok()?.message_annotations?;
+        let mut found = None;
+        annotation(payload.get(map)?, |name, _, value| {
+            if name == Some(ANNOTATION.as_bytes()) {
+                found = Some(value);
+            }
+        });
+        found
+    }
+}

@@ -1,0 +1,126 @@
+//! What a messenger is built with.
+
+use crate::Messenger;
+use hopline_driver::SocketOptions;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which messages are given a timeline.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// All.
+    All,
+    /// One in so many.
+    OneIn(u32),
+    /// None of ours; those that carry one are stamped on the way in.
+    OnlyCarried,
+    /// None, and nothing is stamped on the way in.
+    Off,
+}
+
+/// Settings of a messenger. All have defaults.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    pub(crate) name: String,
+    pub(crate) timeout: Duration,
+    pub(crate) socket: SocketOptions,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) credit: u32,
+    pub(crate) store_messages: usize,
+    pub(crate) store_octets: usize,
+    pub(crate) outgoing_window: usize,
+    pub(crate) sampling: Sampling,
+    pub(crate) routes: crate::routes::Routes,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            name: "messenger".into(),
+            timeout: Duration::from_secs(10),
+            socket: SocketOptions::default(),
+            ca: None,
+            credit: 100,
+            store_messages: 10_000,
+            store_octets: 256 << 20,
+            outgoing_window: 10_000,
+            sampling: Sampling::All,
+            routes: crate::routes::Routes::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// Who stamps timelines, and the container-id. `messenger` by default.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How long calls that wait may take. 10 s by default.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Options of all sockets; TCP_NODELAY is on by default.
+    #[must_use]
+    pub fn socket(mut self, options: SocketOptions) -> Self {
+        self.socket = options;
+        self
+    }
+
+    /// The PEM file of whom to trust on `amqps` connections; the system's store by default.
+    #[must_use]
+    pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
+        self.ca = Some(file.into());
+        self
+    }
+
+    /// Messages that a subscription may be sent ahead; topped up at half. 100 by default, at
+    /// least 1.
+    #[must_use]
+    pub fn credit(mut self, messages: u32) -> Self {
+        self.credit = messages.max(1);
+        self
+    }
+
+    /// What the outgoing store may hold: messages and octets, unsettled ones included. 10,000 and
+    /// 256 MiB by default.
+    #[must_use]
+    pub const fn store(mut self, messages: usize, octets: usize) -> Self {
+        self.store_messages = messages;
+        self.store_octets = octets;
+        self
+    }
+
+    /// For how many of the last puts the status is kept. 10,000 by default.
+    #[must_use]
+    pub const fn outgoing_window(mut self, messages: usize) -> Self {
+        self.outgoing_window = messages;
+        self
+    }
+
+    /// Which messages are given a timeline. All by default.
+    #[must_use]
+    pub const fn timelines(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
+    /// Sends what is put to addresses like `pattern` to `address` instead: `%` stands for any
+    /// octets but `/`, `*` for any; `$1` to `$9` in the address for what they stood for. The first
+    /// route that fits holds; the message's own `to` stays.
+    #[must_use]
+    pub fn route(mut self, pattern: impl Into<String>, address: impl Into<String>) -> Self {
+        self.routes.add(pattern.into(), address.into());
+        self
+    }
+
+    /// The messenger. To be called within a tokio runtime, in which its connections live.
+    pub fn build(self) -> Messenger {
+        Messenger::new(self)
+    }
+}
