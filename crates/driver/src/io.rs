@@ -145,21 +145,19 @@ impl Io {
     /// The connection is lost; nothing more can be written.
     pub fn flush(&mut self) -> io::Result<Flush> {
         self.blocked = false;
-        loop {
-            while self.engine.poll_transmit() {
-                if !self.write()? {
-                    self.blocked = true;
-                    return Ok(Flush::Blocked);
-                }
+        while self.engine.poll_transmit() {
+            if !self.write()? {
+                self.blocked = true;
+                return Ok(Flush::Blocked);
             }
-            match self.transport.try_flush(&self.socket) {
-                Ok(()) => return Ok(Flush::Done),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.blocked = true;
-                    return Ok(Flush::Blocked);
-                }
-                Err(error) => return Err(error),
+        }
+        match self.transport.try_flush(&self.socket) {
+            Ok(()) => Ok(Flush::Done),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.blocked = true;
+                Ok(Flush::Blocked)
             }
+            Err(error) => Err(error),
         }
     }
 

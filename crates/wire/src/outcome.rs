@@ -22,6 +22,7 @@ composite! {
 
 composite! {
     /// The message is invalid (3.4.3).
+    #[derive(Default)]
     Rejected = 0x25 "amqp:rejected:list" {
         /// Why.
         error: Option<Box<AmqpError>> => optional,

@@ -1,0 +1,210 @@
+//! The run: messages from their source to the messengers, on time.
+
+use crate::args::{Args, Switch, Timelines};
+use crate::body::Bodies;
+use crate::schedule::Schedule;
+use crate::summary::Summary;
+use bytes::Bytes;
+use hopline_messenger::driver::Clock;
+use hopline_messenger::{Error, Header, Message, Messenger, PutOptions, Sampling, SocketOptions};
+use hopline_messenger::{Symbol, Value};
+use hopline_timeline::Instant;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often a long run says how far it is.
+const PROGRESS: Duration = Duration::from_secs(2);
+
+/// Before a message is due by less than this, the thread yields rather than sleeps: timers of the
+/// runtime have a resolution of a millisecond.
+const TIMER_SLACK: Duration = Duration::from_micros(1500);
+
+/// Messages put between two writes of a run that is flat out.
+const BATCH: u64 = 64;
+
+/// Publishes what the arguments ask for.
+pub(crate) async fn run(args: &Args) -> Result<Summary, String> {
+    let mut run = Run::start(args).await?;
+    let outcome = tokio::select! {
+        outcome = run.publish() => outcome,
+        _ = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
+    };
+    run.finish(outcome).await
+}
+
+struct Run<'a> {
+    args: &'a Args,
+    messengers: Vec<Messenger>,
+    template: Message,
+    bodies: Bodies,
+    summary: Summary,
+    start: Instant,
+    put: u64,
+    said: Instant,
+}
+
+impl<'a> Run<'a> {
+    async fn start(args: &'a Args) -> Result<Self, String> {
+        if args.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+            return Err("--rate must be above 0".into());
+        }
+        let messengers: Vec<_> = (0..args.connections.max(1)).map(|n| messenger(args, n)).collect();
+        for messenger in &messengers {
+            messenger.connect(&args.url).await.map_err(|error| error.to_string())?;
+        }
+        let bodies = match &args.body_file {
+            Some(file) => {
+                Bodies::lines(file).map_err(|error| format!("{}: {error}", file.display()))?
+            }
+            None => Bodies::of_size(args.size),
+        };
+        let start = Clock.now();
+        Ok(Self {
+            args,
+            messengers,
+            template: template(args),
+            bodies,
+            summary: Summary::new(args.rate, args.settled),
+            start,
+            put: 0,
+            said: start,
+        })
+    }
+
+    /// How many messages the arguments ask for at the most.
+    fn target(&self) -> Option<u64> {
+        let open_ended = self.args.duration.is_some() || self.args.body_file.is_some();
+        self.args.count.or((!open_ended).then_some(1))
+    }
+
+    async fn publish(&mut self) -> Result<(), String> {
+        let target = self.target().unwrap_or(u64::MAX);
+        let end = self.args.duration.map(|duration| self.start.saturating_add(duration));
+        let schedule = self.args.rate.map(|rate| Schedule::new(self.start, rate));
+        while self.put < target {
+            let due = schedule.map(|schedule| schedule.due(self.put));
+            if end.is_some_and(|end| due.unwrap_or_else(|| Clock.now()) >= end) {
+                break;
+            }
+            if let Some(due) = due {
+                self.wait_until(due).await;
+            }
+            let Some(body) = self.bodies.next().map_err(|error| error.to_string())? else { break };
+            self.put(body, due).await?;
+        }
+        Ok(())
+    }
+
+    async fn wait_until(&mut self, due: Instant) {
+        loop {
+            let left = due.saturating_duration_since(Clock.now());
+            if left.is_zero() {
+                return;
+            }
+            self.collect();
+            if left > TIMER_SLACK {
+                sleep(left - TIMER_SLACK).await;
+            } else {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn put(&mut self, body: Bytes, due: Option<Instant>) -> Result<(), String> {
+        let at = (self.put % self.messengers.len() as u64) as usize;
+        let Some(messenger) = self.messengers.get(at) else { return Ok(()) };
+        if messenger.outgoing() >= self.args.window {
+            messenger.flush();
+            let room = self.args.window - 1;
+            messenger.settled(room).await.map_err(|error| error.to_string())?;
+        }
+        let mut message = self.template.clone();
+        message.body = hopline_messenger::Body::Data(vec![body]);
+        let how = PutOptions { due, created: None, settled: self.args.settled };
+        match messenger.put_with(&self.args.url, message, how) {
+            Ok(_) => self.put += 1,
+            Err(error @ Error::Full { .. }) => return Err(error.to_string()),
+            Err(error) => return Err(error.to_string()),
+        }
+        if due.is_some() {
+            messenger.flush();
+        } else if self.put.is_multiple_of(BATCH) {
+            messenger.flush();
+            self.collect();
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Takes in outcomes; says now and then how far it is.
+    fn collect(&mut self) {
+        for messenger in &self.messengers {
+            messenger.take_outcomes(|outcome| self.summary.outcome(outcome.delay_ns));
+        }
+        let now = Clock.now();
+        if !self.args.quiet && now.saturating_duration_since(self.said) >= PROGRESS {
+            self.said = now;
+            let seconds = now.saturating_duration_since(self.start).as_secs_f64();
+            eprintln!(
+                "{} messages in {seconds:.1} s, {:.0}/s",
+                self.put,
+                self.put as f64 / seconds
+            );
+        }
+    }
+
+    async fn finish(mut self, outcome: Result<(), String>) -> Result<Summary, String> {
+        let published = Clock.now();
+        let mut failure = outcome.err();
+        for messenger in &self.messengers {
+            messenger.flush();
+            if let Err(error) = messenger.stop().await
+                && failure.is_none()
+            {
+                failure = Some(error.to_string());
+            }
+        }
+        self.collect();
+        let wanted = self.target().filter(|_| self.args.body_file.is_none());
+        let took = published.saturating_duration_since(self.start);
+        let counts = self.messengers.iter().map(Messenger::counts);
+        self.summary.end(counts, (self.put, wanted), took, failure);
+        Ok(self.summary)
+    }
+}
+
+fn messenger(args: &Args, n: usize) -> Messenger {
+    let name = if n == 0 { args.name.clone() } else { format!("{}-{}", args.name, n + 1) };
+    let window = args.window.max(1);
+    let nodelay = args.nodelay == Switch::On;
+    let builder = Messenger::builder()
+        .name(name)
+        .timeout(args.timeout)
+        .socket(SocketOptions { nodelay, ..SocketOptions::default() })
+        .store(window, usize::MAX)
+        .outgoing_window(1)
+        .timelines(match args.timelines {
+            Timelines::All => Sampling::All,
+            Timelines::OneIn(n) => Sampling::OneIn(n),
+            Timelines::Off => Sampling::Off,
+        });
+    match &args.ca {
+        Some(file) => builder.ca(file).build(),
+        None => builder.build(),
+    }
+}
+
+/// What all messages have in common.
+fn template(args: &Args) -> Message {
+    let header = Header {
+        durable: args.durable,
+        priority: args.priority.unwrap_or(4),
+        ttl: args.ttl.map(|ttl| u32::try_from(ttl.as_millis()).unwrap_or(u32::MAX)),
+        ..Header::default()
+    };
+    let mut message = Message { header, ..Message::default() };
+    message.properties.content_type = args.content_type.clone().map(Symbol::from);
+    let property = |(key, value): &(String, String)| (key.clone(), Value::from(value.as_str()));
+    message.application_properties = args.property.iter().map(property).collect();
+    message
+}
