@@ -11,6 +11,7 @@ use bytes::BytesMut;
 use hopline_wire::definitions::{DeliveryTag, ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::Flow;
 use hopline_wire::{DeliveryState, Role, Serial};
+use std::collections::HashSet;
 
 /// One half of an endpoint: what one side has said of it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
@@ -34,6 +35,8 @@ pub(crate) struct Partial {
     pub(crate) state: Option<Box<DeliveryState>>,
     pub(crate) octets: BytesMut,
     pub(crate) transfers: u32,
+    /// How many of them had no payload.
+    pub(crate) empty: u32,
 }
 
 /// Credit of a link, kept alike at both ends (part 2, 2.6.7).
@@ -75,7 +78,6 @@ pub(crate) struct Link {
     pub(crate) local: Half,
     pub(crate) remote: Half,
     pub(crate) local_handle: u32,
-    pub(crate) remote_handle: Option<u32>,
     pub(crate) snd_settle_mode: SenderSettleMode,
     pub(crate) rcv_settle_mode: ReceiverSettleMode,
     pub(crate) credit: Credit,
@@ -85,14 +87,12 @@ pub(crate) struct Link {
     /// Octets of the largest message that the receiver takes; 0 for no limit.
     pub(crate) max_message_size: u64,
     pub(crate) partial: Option<Partial>,
-    /// Deliveries of this link in the session's queue of what is to be sent.
-    pub(crate) pending: u32,
+    /// Tags of deliveries that came and are not settled.
+    pub(crate) tags: HashSet<DeliveryTag>,
     /// A flow of this link is due.
     pub(crate) flow_due: bool,
     /// A drain is to be answered once nothing is pending.
     pub(crate) drained_due: bool,
-    /// The flow that is due asks for an answer.
-    pub(crate) echo: bool,
     /// Its end was told by an event.
     pub(crate) told: bool,
 }
@@ -106,7 +106,6 @@ impl Link {
             local: Half::Idle,
             remote: Half::Idle,
             local_handle,
-            remote_handle: None,
             snd_settle_mode: SenderSettleMode::Mixed,
             rcv_settle_mode: ReceiverSettleMode::First,
             credit: Credit::default(),
@@ -114,10 +113,9 @@ impl Link {
             available: 0,
             max_message_size: 0,
             partial: None,
-            pending: 0,
+            tags: HashSet::new(),
             flow_due: false,
             drained_due: false,
-            echo: false,
             told: false,
         }
     }

@@ -29,7 +29,7 @@ pub struct Outgoing {
 /// A delivery that waits for the session window or the outbox.
 #[derive(Debug)]
 pub(crate) struct PendingSend {
-    link: LinkId,
+    pub(crate) link: LinkId,
     transfer: Transfer,
     head: Bytes,
     slot: Option<usize>,
@@ -51,8 +51,7 @@ impl Connection {
             Some(Wait::NoCredit)
         } else if session.windows.remote_incoming_window == 0 {
             Some(Wait::SessionWindow)
-        } else if !session.pending.is_empty() || self.outbox.len() >= self.config.outbox_high_water
-        {
+        } else if session.pending.is_some() || self.outbox.len() >= self.config.outbox_high_water {
             Some(Wait::SocketFull)
         } else {
             None
@@ -112,15 +111,7 @@ impl Connection {
             tail.truncate(at);
             let slot = slot.map(|slot| slot - head_at);
             let bare = delivery.bare;
-            session.pending.push_back(PendingSend {
-                link: id,
-                transfer,
-                head,
-                slot,
-                bare,
-                sent: 0,
-            });
-            link.pending += 1;
+            session.pending = Some(PendingSend { link: id, transfer, head, slot, bare, sent: 0 });
             let session = link.session;
             self.touch(session);
         }
@@ -132,7 +123,7 @@ impl Connection {
         let Some(session) = self.sessions.get_mut(id) else { return };
         while self.outbox.len() < self.config.outbox_high_water
             && session.windows.remote_incoming_window > 0
-            && let Some(pending) = session.pending.front_mut()
+            && let Some(pending) = &mut session.pending
         {
             let tail = self.outbox.tail();
             let at = tail.len();
@@ -153,28 +144,26 @@ impl Connection {
             pending.sent += payload;
             session.windows.sent();
             if pending.left() == 0 {
-                if let Some(link) = self.links.get_mut(pending.link) {
-                    link.pending -= 1;
-                }
-                session.pending.pop_front();
+                session.pending = None;
             }
         }
     }
 
-    /// Gives up what is pending on a link: what has begun is aborted, the rest is forgotten.
+    /// Gives up what is pending on a link. If some of it has gone it is aborted; if not, its id
+    /// goes to the next delivery, for the peer must see no gap.
     pub(crate) fn abort_pending(&mut self, session: SessionId, link: LinkId) {
         let Some(session) = self.sessions.get_mut(session) else { return };
-        if let Some(first) = session.pending.front()
-            && first.link == link
-            && first.sent > 0
-            && session.windows.remote_incoming_window > 0
-        {
-            let handle = first.transfer.handle;
+        let Some(given_up) = session.pending.take_if(|pending| pending.link == link) else {
+            return;
+        };
+        if given_up.sent == 0 {
+            session.next_delivery_out = session.next_delivery_out.sub(1);
+        } else if session.windows.remote_incoming_window > 0 {
+            let handle = given_up.transfer.handle;
             let aborted = Transfer { aborted: true, ..continuation(handle) };
             aborted.put(self.outbox.tail(), session.local_channel);
             session.windows.sent();
         }
-        session.pending.retain(|pending| pending.link != link);
     }
 }
 

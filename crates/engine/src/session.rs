@@ -7,14 +7,21 @@ use crate::outgoing::PendingSend;
 use crate::unsettled::Unsettled;
 use crate::{SessionId, dispositions::Dispositions};
 use hopline_wire::performative::{Begin, Flow};
-use hopline_wire::{Serial, condition};
-use std::collections::VecDeque;
+use hopline_wire::{DeliveryTag, Role, Serial, condition};
+use std::collections::BTreeSet;
 
 /// What we keep of a delivery that we sent unsettled.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) link: LinkId,
     pub(crate) token: u64,
+}
+
+/// What we keep of a delivery that came unsettled.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) link: LinkId,
+    pub(crate) tag: DeliveryTag,
 }
 
 /// Session flow control (2.5.6). Ids are those of transfers, windows count transfers.
@@ -87,15 +94,19 @@ pub(crate) struct Session {
     pub(crate) windows: Windows,
     pub(crate) window_max: u32,
     pub(crate) remote_handle_max: u32,
+    /// All links, whatever their state.
+    pub(crate) links: BTreeSet<LinkId>,
+    /// Names and roles of the links that we attached and the peer has not, in the order of attach.
+    pub(crate) unanswered: Vec<(String, Role, LinkId)>,
     pub(crate) by_local_handle: Vec<Option<LinkId>>,
     pub(crate) by_remote_handle: Vec<Option<LinkId>>,
     /// The id of the delivery that is to come next; any for the first.
     pub(crate) next_delivery_in: Option<Serial>,
     pub(crate) next_delivery_out: Serial,
-    /// Deliveries that came unsettled: their link.
-    pub(crate) received: Unsettled<LinkId>,
+    pub(crate) received: Unsettled<Received>,
     pub(crate) sent: Unsettled<Sent>,
-    pub(crate) pending: VecDeque<PendingSend>,
+    /// The delivery that waits to go on; no other is begun before it is out.
+    pub(crate) pending: Option<PendingSend>,
     pub(crate) dispositions: Dispositions,
     pub(crate) flow_due: bool,
     /// Links whose flow is due.
@@ -116,13 +127,15 @@ impl Session {
             windows: Windows::new(window),
             window_max: window,
             remote_handle_max: u32::MAX,
+            links: BTreeSet::new(),
+            unanswered: Vec::new(),
             by_local_handle: Vec::new(),
             by_remote_handle: Vec::new(),
             next_delivery_in: None,
             next_delivery_out: Serial(0),
             received: Unsettled::default(),
             sent: Unsettled::default(),
-            pending: VecDeque::new(),
+            pending: None,
             dispositions: Dispositions::default(),
             flow_due: false,
             flows: Vec::new(),
@@ -147,15 +160,11 @@ impl Session {
         u32::try_from(free).ok().filter(|h| *h <= handle_max.min(self.remote_handle_max))
     }
 
-    /// All links that are attached at either end.
-    pub(crate) fn links(&self) -> Vec<LinkId> {
-        let mut links: Vec<_> = self.by_local_handle.iter().flatten().copied().collect();
-        for link in self.by_remote_handle.iter().flatten() {
-            if !links.contains(link) {
-                links.push(*link);
-            }
-        }
-        links
+    /// Takes the link whose attach an attach of the peer answers.
+    pub(crate) fn take_unanswered(&mut self, name: &str, role: Role) -> Option<LinkId> {
+        let answered = |(n, r, _): &(String, Role, LinkId)| *r == role && n == name;
+        let at = self.unanswered.iter().position(answered)?;
+        Some(self.unanswered.remove(at).2)
     }
 
     /// The session's part of a flow.

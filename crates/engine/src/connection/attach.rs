@@ -51,21 +51,23 @@ impl Connection {
     pub(super) fn attach_frame(&mut self, channel: u16, attach: Attach) -> Result<(), Fault> {
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
         self.check_handle(session_id, attach.handle)?;
-        let key = (attach.name.clone(), attach.role.peer());
-        let id = match self.names.get(&key).copied() {
-            Some(id) if self.awaits_answer(id, session_id) => {
+        let (handle, role) = (attach.handle, attach.role.peer());
+        let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
+        let id = match session.take_unanswered(&attach.name, role) {
+            Some(id) => {
                 self.attach_answered(id, attach);
                 id
             }
-            known => {
-                if let Some(old) = known {
-                    let text = "another link with the same name was attached";
-                    self.steal(old, AmqpError::new(condition::STOLEN, text));
+            None => {
+                if let Some(old) = self.names.get(&(attach.name.clone(), role)) {
+                    self.steal(*old);
                 }
                 self.attach_by_peer(session_id, attach)
             }
         };
-        self.note_remote_handle(session_id, id);
+        if let Some(session) = self.sessions.get_mut(session_id) {
+            set_handle(&mut session.by_remote_handle, handle, Some(id));
+        }
         Ok(())
     }
 
@@ -82,33 +84,22 @@ impl Connection {
         Ok(())
     }
 
-    fn awaits_answer(&self, id: LinkId, session: SessionId) -> bool {
-        self.links.get(id).is_some_and(|link| {
-            link.session == session && link.local != Half::Idle && link.remote == Half::Idle
-        })
-    }
-
-    fn note_remote_handle(&mut self, session: SessionId, id: LinkId) {
-        if let (Some(session), Some(link)) = (self.sessions.get_mut(session), self.links.get(id))
-            && let Some(handle) = link.remote_handle
-        {
-            set_handle(&mut session.by_remote_handle, handle, Some(id));
-        }
-    }
-
     /// The older of two links with one name goes (2.6.1).
-    fn steal(&mut self, old: LinkId, error: AmqpError) {
-        if let Some(link) = self.links.get(old)
-            && link.local == Half::Active
-        {
-            self.detach_with(old, error);
+    fn steal(&mut self, old: LinkId) {
+        let Some(link) = self.links.get(old) else { return };
+        match (link.local, link.remote) {
+            (Half::Ended, _) => {}
+            (_, Half::Ended) => self.detach(old, true, None),
+            _ => {
+                let text = "another link with the same name was attached";
+                self.detach_with(old, AmqpError::new(condition::STOLEN, text));
+            }
         }
     }
 
     fn attach_answered(&mut self, id: LinkId, attach: Attach) {
         let Some(link) = self.links.get_mut(id) else { return };
         link.remote = Half::Active;
-        link.remote_handle = Some(attach.handle);
         link.snd_settle_mode = attach.snd_settle_mode;
         link.rcv_settle_mode = attach.rcv_settle_mode;
         match link.role {
@@ -117,6 +108,9 @@ impl Connection {
                 link.initial_count = Serial(attach.initial_delivery_count.unwrap_or(0));
                 link.credit.delivery_count = link.initial_count;
             }
+        }
+        if link.local == Half::Ended {
+            return;
         }
         let wants_flow = link.role == Role::Receiver && link.credit.link_credit > 0;
         let attach = Box::new(attach);
@@ -130,16 +124,24 @@ impl Connection {
         let role = attach.role.peer();
         let mut link = Link::new(attach.name.clone(), role, session, u32::MAX);
         link.remote = Half::Active;
-        link.remote_handle = Some(attach.handle);
         link.max_message_size = attach.max_message_size;
         if role == Role::Receiver {
             // A sender owes its count; one that is silent about it counts from 0.
             link.initial_count = Serial(attach.initial_delivery_count.unwrap_or(0));
             link.credit.delivery_count = link.initial_count;
         }
-        let id = self.links.insert(link);
-        self.names.insert((attach.name.clone(), role), id);
+        let id = self.add_link(link);
         self.events.push_back(Event::AttachRequest { link: id, attach: Box::new(attach) });
+        id
+    }
+
+    fn add_link(&mut self, link: Link) -> LinkId {
+        let (key, session) = ((link.name.clone(), link.role), link.session);
+        let id = self.links.insert(link);
+        self.names.insert(key, id);
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.links.insert(id);
+        }
         id
     }
 
@@ -170,12 +172,14 @@ impl Connection {
         let mut link = Link::new(options.name.clone(), options.role, session, u32::MAX);
         link.snd_settle_mode = options.snd_settle_mode;
         link.rcv_settle_mode = options.rcv_settle_mode;
-        let id = self.links.insert(link);
+        let id = self.add_link(link);
         let Some((handle, channel)) = self.take_handle(id) else {
-            self.links.remove(id);
+            self.forget_link(id);
             return Err(CommandError::Full);
         };
-        self.names.insert((options.name.clone(), options.role), id);
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.unanswered.push((options.name.clone(), options.role, id));
+        }
         let attach = Attach {
             desired_capabilities: options.desired_capabilities,
             properties: (!options.properties.is_empty()).then_some(options.properties),
@@ -251,17 +255,25 @@ impl Connection {
 
     /// Refuses a peer's attach: an attach without terminus, then a closing detach (2.6.3).
     pub fn refuse(&mut self, id: LinkId, error: AmqpError) {
+        self.refuse_with(id, true, Some(error));
+    }
+
+    pub(super) fn refuse_with(&mut self, id: LinkId, closed: bool, error: Option<AmqpError>) {
         let Ok((name, role)) = self.unanswered(id) else { return };
         let Some((handle, channel)) = self.take_handle(id) else {
-            return self.refuse_session(id, error);
+            let text = "all handles are in use: detach a link first";
+            let full = || AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
+            return self.refuse_session(id, error.unwrap_or_else(full));
         };
         let modes = (SenderSettleMode::Mixed, ReceiverSettleMode::First);
         let attach = self.attach_of((name, handle, role), modes, (None, None));
         self.put(&attach, channel);
-        self.put(&Detach { handle, closed: true, error: Some(Box::new(error)) }, channel);
-        if let Some(link) = self.links.get_mut(id) {
-            link.local = Half::Ended;
-            link.told = true;
+        self.put(&Detach { handle, closed, error: error.map(Box::new) }, channel);
+        let Some(link) = self.links.get_mut(id) else { return };
+        link.local = Half::Ended;
+        link.told = true;
+        if link.remote == Half::Ended {
+            self.free_link(id);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::{LinkId, SessionId};
 use hopline_timeline::Instant;
 use hopline_wire::AmqpError;
 use hopline_wire::performative::{Close, Detach, End};
+use std::collections::HashSet;
 
 impl Connection {
     pub(super) fn answer_fault(&mut self, fault: Fault, now: Instant) {
@@ -100,6 +101,8 @@ impl Connection {
             (Reading::Frames, Half::Active) => {
                 self.flush_dispositions();
                 self.put(&Close { error: error.map(Box::new) }, 0);
+                let sessions: Vec<_> = self.sessions.keys().collect();
+                sessions.into_iter().for_each(|id| self.silence(id));
                 self.local = Half::Ended;
                 self.reading = Reading::Discard;
                 self.start_close_timer(now);
@@ -124,9 +127,21 @@ impl Connection {
 
     fn put_end(&mut self, id: SessionId, error: Option<Box<AmqpError>>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        session.local = Half::Ended;
         let channel = session.local_channel;
         self.put(&End { error }, channel);
+        self.silence(id);
+    }
+
+    /// Nothing goes out on a session after our end or close, whatever its user still asks for.
+    fn silence(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.local = Half::Ended;
+        session.pending = None;
+        for link in &session.links {
+            if let Some(link) = self.links.get_mut(*link) {
+                link.local = Half::Ended;
+            }
+        }
     }
 
     fn end_with(&mut self, id: SessionId, error: AmqpError) {
@@ -149,10 +164,11 @@ impl Connection {
         if std::mem::replace(&mut session.told, true) {
             return;
         }
-        let links = session.links();
+        let links = std::mem::take(&mut session.links);
         session.by_local_handle.clear();
         session.by_remote_handle.clear();
-        session.pending.clear();
+        session.unanswered.clear();
+        session.pending = None;
         for link in links {
             self.tell_detached(link, false, false, error.clone());
             self.forget_link(link);
@@ -176,7 +192,6 @@ impl Connection {
         }
         let Some(link) = self.links.get_mut(id) else { return Ok(()) };
         link.remote = Half::Ended;
-        link.remote_handle = None;
         let answered = link.local == Half::Ended;
         self.drop_partial(id);
         self.tell_detached(id, detach.closed, !answered, detach.error);
@@ -206,30 +221,34 @@ impl Connection {
     }
 
     /// Detaches a link: of our own accord ([`Event::Detached`] comes with the peer's answer) or in
-    /// answer to the peer. Its deliveries are settled no more; what is half sent is aborted.
+    /// answer to the peer. Its deliveries are settled no more; what is half sent is aborted. An
+    /// attach that was not answered yet is refused.
     pub fn detach(&mut self, id: LinkId, closed: bool, error: Option<AmqpError>) {
-        let Some(link) = self.links.get(id).filter(|link| link.local == Half::Active) else {
-            return;
-        };
+        let Some(link) = self.links.get(id) else { return };
+        match link.local {
+            Half::Idle => return self.refuse_with(id, closed, error),
+            Half::Active => {}
+            Half::Ended => return,
+        }
         let (session, handle) = (link.session, link.local_handle);
         self.flush_session(session);
         self.abort_pending(session, id);
         let Some(session) = self.sessions.get_mut(session) else { return };
         session.sent.remove(|sent| sent.link == id);
-        session.received.remove(|link| *link == id);
+        session.received.remove(|received| received.link == id);
         let channel = session.local_channel;
         self.put(&Detach { handle, closed, error: error.map(Box::new) }, channel);
         self.drop_partial(id);
         let Some(link) = self.links.get_mut(id) else { return };
         link.local = Half::Ended;
-        link.pending = 0;
+        link.tags = HashSet::new();
         if link.remote == Half::Ended {
             self.free_link(id);
         }
     }
 
     /// Both ends have detached: handle and name are free.
-    fn free_link(&mut self, id: LinkId) {
+    pub(super) fn free_link(&mut self, id: LinkId) {
         let Some(link) = self.links.get(id) else { return };
         let (session, handle) = (link.session, link.local_handle);
         if let Some(session) = self.sessions.get_mut(session)
@@ -241,9 +260,12 @@ impl Connection {
         self.forget_link(id);
     }
 
-    fn forget_link(&mut self, id: LinkId) {
+    pub(super) fn forget_link(&mut self, id: LinkId) {
         self.drop_partial(id);
         let Some(link) = self.links.remove(id) else { return };
+        if let Some(session) = self.sessions.get_mut(link.session) {
+            session.links.remove(&id);
+        }
         let key = (link.name, link.role);
         if self.names.get(&key) == Some(&id) {
             self.names.remove(&key);

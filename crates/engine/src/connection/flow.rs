@@ -28,7 +28,7 @@ impl Connection {
     }
 
     fn link_flow(&mut self, id: LinkId, flow: &Flow) {
-        let Some(link) = self.links.get_mut(id) else { return };
+        let Some(link) = self.links.get_mut(id).filter(|l| l.local != Half::Ended) else { return };
         match link.role {
             Role::Sender => {
                 link.credit.granted(flow, link.initial_count);
@@ -41,7 +41,7 @@ impl Connection {
                     link.credit.link_credit = link.credit.link_credit.saturating_sub(used);
                     link.credit.delivery_count = count;
                 }
-                if flow.drain && link.credit.link_credit == 0 {
+                if link.credit.drain && link.credit.link_credit == 0 {
                     link.credit.drain = false;
                     self.events.push_back(Event::Drained { link: id });
                 }
@@ -109,9 +109,12 @@ impl Connection {
         self.links.get(id).is_some_and(|link| link.credit.drain && link.role == Role::Sender)
     }
 
-    /// Uses up the credit of a link on which nothing is left to send. The receiver is told once
-    /// all that was sent is in the outbox.
+    /// Uses up the credit of a link on which nothing is left to send, if that is still wanted. The
+    /// receiver is told once all that was sent is in the outbox.
     pub fn drained(&mut self, id: LinkId) {
+        if !self.wants_drain(id) {
+            return;
+        }
         let Some(link) = self.links.get_mut(id).filter(|link| link.is_usable()) else { return };
         link.credit.use_up();
         link.credit.drain = false;
@@ -151,9 +154,10 @@ impl Connection {
             return;
         };
         let channel = session.local_channel;
+        let sending = session.pending.as_ref().map(|pending| pending.link);
         for link_id in std::mem::take(&mut session.flows) {
             let Some(link) = self.links.get_mut(link_id) else { continue };
-            if link.drained_due && link.pending > 0 {
+            if link.drained_due && sending == Some(link_id) {
                 session.flows.push(link_id);
                 continue;
             }
@@ -171,7 +175,6 @@ impl Connection {
                 link_credit: Some(link.credit.link_credit),
                 available: (link.role == Role::Sender).then_some(link.available),
                 drain: drained || link.credit.drain,
-                echo: std::mem::take(&mut link.echo),
                 ..session.flow()
             };
             flow.put(self.outbox.tail(), channel);
@@ -202,7 +205,7 @@ impl Connection {
             }
             Role::Sender if disposition.settled => {
                 for id in session.received.ids(first, last) {
-                    if let Some(link) = session.received.take(id) {
+                    if let Some(link) = self.take_received(session_id, id) {
                         self.events.push_back(Event::PeerSettled { link, id });
                     }
                 }

@@ -116,12 +116,17 @@ impl Connection {
         let (performative, _) = SaslPerformative::decode(body)?;
         match (&self.side, performative) {
             (Side::Server(_), SaslPerformative::SaslInit(init)) => self.sasl_init(&init),
-            (Side::Client(sasl), SaslPerformative::SaslMechanisms(offer)) => {
+            (Side::Client(sasl), SaslPerformative::SaslMechanisms(offer))
+                if self.reading == Reading::Sasl =>
+            {
                 let init = choose(sasl, &offer)?;
                 self.put(&init, 0);
+                self.reading = Reading::SaslOutcome;
                 Ok(())
             }
-            (Side::Client(_), SaslPerformative::SaslOutcome(outcome)) => {
+            (Side::Client(_), SaslPerformative::SaslOutcome(outcome))
+                if self.reading == Reading::SaslOutcome =>
+            {
                 self.sasl_outcome(&outcome)
             }
             _ => Err(out_of_place("a SASL frame that is not due")),
@@ -157,8 +162,12 @@ impl Connection {
     }
 
     pub(super) fn open(&mut self, channel: u16, open: Open, _now: Instant) -> Result<(), Fault> {
-        if self.remote != Half::Idle || channel != 0 {
-            return Err(out_of_place("an open"));
+        if self.remote != Half::Idle {
+            return Err(out_of_place("a second open"));
+        }
+        if channel != 0 {
+            let text = "open belongs on channel 0";
+            return Err(Fault::connection(condition::FRAMING_ERROR, text));
         }
         self.remote = Half::Active;
         if self.local == Half::Idle {

@@ -39,8 +39,10 @@ use timers::Timers;
 enum Reading {
     /// The peer's first protocol header.
     Header,
-    /// SASL frames.
+    /// SASL frames: `sasl-mechanisms` at the client, `sasl-init` at the server.
     Sasl,
+    /// The frame of SASL that ends it, at the client.
+    SaslOutcome,
     /// The AMQP header behind SASL.
     AmqpHeader,
     /// AMQP frames.
@@ -163,7 +165,7 @@ impl Connection {
             }
             self.flush_session(id);
             let waits = self.sessions.get(id).is_some_and(|session| {
-                !session.pending.is_empty() && session.windows.remote_incoming_window > 0
+                session.pending.is_some() && session.windows.remote_incoming_window > 0
             });
             if waits {
                 self.touch(id);

@@ -19,8 +19,8 @@ impl Connection {
     pub(super) fn step(&mut self, now: Instant) -> bool {
         let result = match self.reading {
             Reading::Header | Reading::AmqpHeader => self.read_header(),
-            Reading::Sasl | Reading::Frames | Reading::Discard => self.read_frame(now),
             Reading::Over => return false,
+            _ => self.read_frame(now),
         };
         match result {
             Ok(went_on) => went_on,
@@ -34,7 +34,9 @@ impl Connection {
     fn frame_limit(&self) -> u32 {
         match self.reading {
             // Before `open` 512 octets are the rule; a longer SASL response (a token) is let in.
-            Reading::Sasl => limits::MIN_MAX_FRAME_SIZE.max(self.config.max_frame_size.min(16_384)),
+            Reading::Sasl | Reading::SaslOutcome => {
+                limits::MIN_MAX_FRAME_SIZE.max(self.config.max_frame_size.min(16_384))
+            }
             _ => self.config.max_frame_size,
         }
     }
@@ -63,7 +65,7 @@ impl Connection {
                 Err(error) if end == 0 => return Err(error.into()),
                 _ => break,
             }
-            if self.reading == Reading::Sasl {
+            if matches!(self.reading, Reading::Sasl | Reading::SaslOutcome) {
                 break;
             }
         }
@@ -79,8 +81,10 @@ impl Connection {
     ) -> Result<(), Fault> {
         frame.advance(header.body);
         match (self.reading, header.kind) {
-            (Reading::Sasl, FrameType::Sasl) => self.sasl_frame(&frame),
-            (Reading::Sasl, FrameType::Amqp) => Err(out_of_place("an AMQP frame during SASL")),
+            (Reading::Sasl | Reading::SaslOutcome, FrameType::Sasl) => self.sasl_frame(&frame),
+            (Reading::Sasl | Reading::SaslOutcome, FrameType::Amqp) => {
+                Err(out_of_place("an AMQP frame during SASL"))
+            }
             (_, FrameType::Sasl) => {
                 Err(WireError::Frame("a SASL frame does not belong behind SASL").into())
             }

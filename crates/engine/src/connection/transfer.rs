@@ -4,7 +4,7 @@ use super::Connection;
 use crate::event::{Delivery, Event};
 use crate::fault::{CommandError, Fault};
 use crate::link::{Half, Link, Partial};
-use crate::session::Session;
+use crate::session::{Received, Session};
 use crate::{LinkId, SessionId};
 use bytes::{Bytes, BytesMut};
 use hopline_wire::definitions::{ReceiverSettleMode, SenderSettleMode};
@@ -13,6 +13,9 @@ use hopline_wire::{DeliveryState, Role, Serial, condition};
 
 /// Transfers of one delivery: enough for the largest message in the smallest frames.
 const TRANSFERS_MAX: u32 = 1 << 20;
+
+/// Transfers of one delivery that carry nothing: more than a sender has a use for.
+const EMPTY_TRANSFERS_MAX: u32 = 1024;
 
 impl Connection {
     pub(super) fn transfer(
@@ -33,18 +36,27 @@ impl Connection {
         if renew {
             self.touch(session_id);
         }
-        let Some(link) = self.links.get_mut(id) else { return Ok(()) };
+        let Some(link) = self.links.get(id) else { return Ok(()) };
         if link.role != Role::Receiver {
             let text = "a transfer came on a link on which the peer receives";
             return Err(Fault::session(session_id, condition::NOT_ALLOWED, text));
         }
-        // What crosses our detach is dropped; the session has counted it.
+        // What crosses our detach is dropped; the session counts it nevertheless.
         if link.local != Half::Active {
+            self.skip_delivery(session_id, &transfer);
             return Ok(());
         }
         match link.partial.is_some() {
             true => self.go_on(id, transfer, payload),
             false => self.begin_delivery(session_id, id, transfer, payload),
+        }
+    }
+
+    fn skip_delivery(&mut self, session: SessionId, transfer: &Transfer) {
+        let Some(session) = self.sessions.get_mut(session) else { return };
+        let id = transfer.delivery_id.map(Serial);
+        if id.is_some() && id == session.next_delivery_in {
+            session.next_delivery_in = id.map(|id| id.add(1));
         }
     }
 
@@ -61,13 +73,13 @@ impl Connection {
             return Ok(());
         };
         let mut partial = first_transfer(session_id, session, &transfer)?;
+        session.next_delivery_in = Some(partial.id.add(1));
         check_modes(id, link, &transfer)?;
         if link.credit.link_credit == 0 {
             let text = "a transfer came although the link has no credit";
             return Err(Fault::link(id, condition::TRANSFER_LIMIT_EXCEEDED, text));
         }
         link.credit.spend();
-        session.next_delivery_in = Some(partial.id.add(1));
         if transfer.aborted {
             return Ok(());
         }
@@ -76,10 +88,16 @@ impl Connection {
                 let text = "too many deliveries are unsettled on this session";
                 return Err(Fault::session(session_id, condition::RESOURCE_LIMIT_EXCEEDED, text));
             }
-            session.received.push(partial.id, id);
+            if !link.tags.insert(partial.tag) {
+                let text = "the delivery-tag is that of an unsettled delivery of the same link";
+                return Err(Fault::link(id, condition::INVALID_FIELD, text));
+            }
+            session.received.push(partial.id, Received { link: id, tag: partial.tag });
         }
         self.check_size(id, payload.len())?;
         if transfer.more {
+            self.check_partial(id, payload.len())?;
+            partial.empty = u32::from(payload.is_empty());
             partial.octets.extend_from_slice(&payload);
             self.partial_octets += payload.len();
             if let Some(link) = self.links.get_mut(id) {
@@ -99,19 +117,19 @@ impl Connection {
         partial.transfers += 1;
         partial.settled |= transfer.settled == Some(true);
         let size = partial.octets.len() + payload.len();
-        if partial.transfers > TRANSFERS_MAX {
+        partial.empty += u32::from(payload.is_empty());
+        if partial.transfers > TRANSFERS_MAX || partial.empty > EMPTY_TRANSFERS_MAX {
             let text = "the delivery has too many transfers";
             return Err(Fault::link(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
         }
         if transfer.aborted {
             let delivery_id = partial.id;
             self.drop_partial(id);
-            if let Some(session) = self.sessions.get_mut(session) {
-                session.received.take(delivery_id);
-            }
+            self.take_received(session, delivery_id);
             return Ok(());
         }
         self.check_size(id, size)?;
+        self.check_partial(id, payload.len())?;
         let Some(link) = self.links.get_mut(id) else { return Ok(()) };
         let Some(partial) = &mut link.partial else { return Ok(()) };
         partial.octets.extend_from_slice(&payload);
@@ -130,7 +148,11 @@ impl Connection {
             let text = format!("the message exceeds {} octets", self.config.max_message_size);
             return Err(Fault::link(id, condition::MESSAGE_SIZE_EXCEEDED, text));
         }
-        if self.partial_octets > self.config.max_partial_octets {
+        Ok(())
+    }
+
+    fn check_partial(&self, id: LinkId, more: usize) -> Result<(), Fault> {
+        if self.partial_octets + more > self.config.max_partial_octets {
             let text = "unfinished deliveries take up too much memory";
             return Err(Fault::link(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
         }
@@ -148,9 +170,9 @@ impl Connection {
         let session = link.map(|link| link.session);
         if partial.settled
             && partial.transfers > 1
-            && let Some(session) = session.and_then(|id| self.sessions.get_mut(id))
+            && let Some(session) = session
         {
-            session.received.take(partial.id);
+            self.take_received(session, partial.id);
         }
         self.events.push_back(Event::Delivery(Delivery {
             link: id,
@@ -164,6 +186,15 @@ impl Connection {
             transfers: partial.transfers,
         }));
         Ok(())
+    }
+
+    /// Forgets a delivery that came unsettled; returns its link. Its tag may be used again.
+    pub(super) fn take_received(&mut self, session: SessionId, id: Serial) -> Option<LinkId> {
+        let received = self.sessions.get_mut(session)?.received.take(id)?;
+        if let Some(link) = self.links.get_mut(received.link) {
+            link.tags.remove(&received.tag);
+        }
+        Some(received.link)
     }
 
     /// Tells the outcome of a delivery that came unsettled. A receiver of mode `first` settles by
@@ -180,12 +211,11 @@ impl Connection {
         let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
         let session_id = link.session;
         let settles = link.rcv_settle_mode == ReceiverSettleMode::First;
+        if settles && self.take_received(session_id, delivery).is_none() {
+            return Ok(());
+        }
         let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
-        let known = match settles {
-            true => session.received.take(delivery).is_some(),
-            false => session.received.get_mut(delivery).is_some(),
-        };
-        if known {
+        if settles || session.received.get_mut(delivery).is_some() {
             session.dispositions.push(Role::Receiver, delivery, settles, Some(state));
             self.touch(session_id);
         }
@@ -231,6 +261,7 @@ fn first_transfer(id: SessionId, session: &Session, transfer: &Transfer) -> Resu
         state: transfer.state.clone().map(Box::new),
         octets: BytesMut::new(),
         transfers: 1,
+        empty: 0,
     })
 }
 
