@@ -23,6 +23,7 @@ mod outbound;
 mod outcome;
 mod queue;
 mod server;
+pub mod settings;
 
 pub use config::{Config, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User};
 pub use error::Error;
