@@ -181,8 +181,10 @@ impl Connection {
 
     /// `n` octets of the outbox were written at `now`.
     pub fn wrote(&mut self, n: usize, now: Instant) {
-        self.outbox.advance(n);
-        self.timers.last_write = now;
+        if n > 0 {
+            self.outbox.advance(n);
+            self.timers.last_write = now;
+        }
     }
 
     /// Whether both `open`s are out and no `close` is.
