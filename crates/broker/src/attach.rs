@@ -4,7 +4,7 @@ use crate::broker::{Broker, End};
 use crate::inbound::{Destination, Producer};
 use crate::node::Node;
 use crate::outbound::Consumer;
-use crate::{ConnId, QueueId};
+use crate::{ConnId, ProducerId, QueueId};
 use hopline_driver::engine::wire::definitions::SenderSettleMode;
 use hopline_driver::engine::wire::outcome::{Accepted, Modified, Rejected, Released};
 use hopline_driver::engine::wire::performative::Attach;
@@ -51,11 +51,7 @@ impl Broker {
         let producer =
             Producer { conn: conn_id, link, destination: destination.clone(), owns_queue };
         let id = self.producers.insert(producer);
-        if let Destination::Queue(queue) = destination
-            && let Some(queue) = self.queues.get_mut(queue)
-        {
-            queue.producers.push(id);
-        }
+        self.join_as_producer(id, &destination);
         let Some(conn) = self.conns.get_mut(conn_id) else { return Ok(()) };
         conn.links.insert(link, End::Producer(id));
         let answer = Answer {
@@ -74,6 +70,22 @@ impl Broker {
         Ok(())
     }
 
+    fn join_as_producer(&mut self, id: ProducerId, destination: &Destination) {
+        match destination {
+            Destination::Queue(queue) => {
+                if let Some(queue) = self.queues.get_mut(*queue) {
+                    queue.producers.insert(id);
+                }
+            }
+            Destination::Topic(topic) => {
+                if let Some(topic) = self.topics.get_mut(topic) {
+                    topic.producers.insert(id);
+                }
+            }
+            Destination::Anonymous => {}
+        }
+    }
+
     /// Where a publisher's link leads; `target` becomes what is in force.
     fn destination(&mut self, target: &mut Target) -> Result<(Destination, bool), AmqpError> {
         let asked = std::mem::take(&mut target.capabilities);
@@ -88,10 +100,11 @@ impl Broker {
             (Some(address), false) => {
                 let node = self.resolve(address, has(&asked, TOPIC))?;
                 target.capabilities = in_force(&asked, node);
-                Ok(match node {
-                    Node::Queue(queue) => (Destination::Queue(queue), false),
-                    Node::Topic => (Destination::Topic(address.as_str().into()), false),
-                })
+                let destination = match node {
+                    Node::Queue(queue) => Destination::Queue(queue),
+                    Node::Topic => Destination::Topic(self.create_topic(address)?),
+                };
+                Ok((destination, false))
             }
         }
     }
@@ -122,11 +135,12 @@ impl Broker {
             unsettled: Slab::new(),
             next_tag: 0,
             is_ready: false,
+            is_draining: false,
             owns_queue,
         };
         let id = self.consumers.insert(consumer);
         if let Some(queue) = self.queues.get_mut(queue_id) {
-            queue.consumers.push(id);
+            queue.join(id);
         }
         let Some(conn) = self.conns.get_mut(conn_id) else { return Ok(()) };
         conn.links.insert(link, End::Consumer(id));

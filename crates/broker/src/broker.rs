@@ -2,17 +2,22 @@
 
 use crate::config::{Config, Sampling};
 use crate::inbound::Producer;
+use crate::node::Topic;
 use crate::outbound::Consumer;
 use crate::queue::Queue;
 use crate::{ConnId, ConsumerId, ProducerId, QueueId};
 use hopline_driver::engine::wire::{AmqpError, condition};
 use hopline_driver::engine::{Event, LinkId};
-use hopline_driver::timeline::{Instant, Node as TimelineNode};
+use hopline_driver::timeline::{Instant, Node as TimelineNode, Wait};
 use hopline_driver::{Clock, Flush, Io, Read, node};
 use slotmap::{SecondaryMap, SlotMap};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::sync::Notify;
+
+/// How long a connection that is over may take to write its last octets.
+const LAST: Duration = Duration::from_secs(2);
 
 /// What a link is to the broker.
 #[derive(Copy, Clone, Debug)]
@@ -30,7 +35,39 @@ pub(crate) struct Conn {
     pub(crate) wake: Rc<Notify>,
     /// Consumers that have credit but wait for its window or socket.
     pub(crate) blocked: Vec<ConsumerId>,
+    /// It is over, and has until then to write what is left.
+    until: Option<Instant>,
+    /// One of them waits for the socket.
+    pub(crate) is_throttled: bool,
     pub(crate) is_dirty: bool,
+}
+
+impl Conn {
+    /// A consumer has credit but can't be sent to.
+    pub(crate) fn block(&mut self, consumer: ConsumerId, wait: Wait) {
+        if matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
+            self.blocked.push(consumer);
+            self.is_throttled |= wait == Wait::SocketFull;
+        }
+    }
+
+    /// Whether a consumer waited for the socket, and the socket has taken all: another turn is due.
+    pub(crate) fn can_go_on(&self) -> bool {
+        self.is_throttled && !self.io.wants_write()
+    }
+
+    /// When a turn is due whatever happens.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.io.engine().poll_timeout().or(self.until)
+    }
+
+    /// Gives up on a peer that has not read what was left for it in time.
+    fn give_up_if_late(&mut self, now: Instant) {
+        if self.io.engine().is_over() && *self.until.get_or_insert(now.saturating_add(LAST)) <= now
+        {
+            self.io.abandon();
+        }
+    }
 }
 
 /// Messages that did not reach a consumer, by reason.
@@ -54,7 +91,7 @@ pub(crate) struct Broker {
     pub(crate) consumers: SlotMap<ConsumerId, Consumer>,
     pub(crate) queues: SlotMap<QueueId, Queue>,
     pub(crate) addresses: HashMap<Rc<str>, QueueId>,
-    pub(crate) topics: HashMap<Rc<str>, Vec<QueueId>>,
+    pub(crate) topics: HashMap<Rc<str>, Topic>,
     pub(crate) dirty: Vec<ConnId>,
     pub(crate) listed: Vec<QueueId>,
     pub(crate) losses: Losses,
@@ -99,6 +136,8 @@ impl Broker {
             links: SecondaryMap::new(),
             wake: wake.clone(),
             blocked: Vec::new(),
+            until: None,
+            is_throttled: false,
             is_dirty: false,
         });
         (id, wake)
@@ -128,6 +167,9 @@ impl Broker {
         self.unblock(id);
         self.mark_dirty(id);
         self.settle();
+        if let Some(conn) = self.conns.get_mut(id) {
+            conn.give_up_if_late(now);
+        }
         self.turn_of = None;
     }
 
@@ -172,14 +214,18 @@ impl Broker {
 
     /// Forwards what can go, then writes what is ready: one write for each connection.
     pub(crate) fn settle(&mut self) {
-        while let Some(queue) = self.listed.pop() {
-            if let Some(queue) = self.queues.get_mut(queue) {
-                queue.is_listed = false;
+        // A write that fails ends its connection, and what that held goes to others.
+        loop {
+            if let Some(queue) = self.listed.pop() {
+                if let Some(queue) = self.queues.get_mut(queue) {
+                    queue.is_listed = false;
+                }
+                self.dispatch(queue);
+            } else if let Some(id) = self.dirty.pop() {
+                self.flush(id);
+            } else {
+                return;
             }
-            self.dispatch(queue);
-        }
-        while let Some(id) = self.dirty.pop() {
-            self.flush(id);
         }
     }
 
@@ -187,10 +233,10 @@ impl Broker {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.is_dirty = false;
         match conn.io.flush() {
-            Ok(Flush::Done) => {}
             // A task that is woken by itself would never let the others run.
-            Ok(Flush::Blocked) if self.turn_of == Some(id) => {}
-            Ok(Flush::Blocked) => conn.wake.notify_one(),
+            Ok(_) if self.turn_of == Some(id) => {}
+            Ok(Flush::Done) if !conn.is_throttled => {}
+            Ok(_) => conn.wake.notify_one(),
             Err(error) => {
                 tracing::debug!(%error, "write failed");
                 conn.io.abandon();
@@ -222,6 +268,7 @@ impl Broker {
     /// The connection got on: consumers that waited for it may send again.
     fn unblock(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
+        conn.is_throttled = false;
         for consumer in std::mem::take(&mut conn.blocked) {
             self.make_ready(consumer);
         }
@@ -252,7 +299,7 @@ impl Broker {
     pub(crate) fn sweep(&mut self) {
         let now = self.clock.now();
         let ids: Vec<_> =
-            self.queues.iter().filter(|(_, q)| q.may_expire).map(|(id, _)| id).collect();
+            self.queues.iter().filter(|(_, q)| q.may_expire()).map(|(id, _)| id).collect();
         for id in ids {
             self.expire(id, now);
         }

@@ -147,17 +147,20 @@ impl Broker {
         if !now && left > wanted / 2 {
             return;
         }
-        let queues = match &producer.destination {
-            Destination::Queue(queue) => std::slice::from_ref(queue),
-            Destination::Topic(topic) => self.topics.get(topic).map_or(&[][..], Vec::as_slice),
-            Destination::Anonymous => &[],
-        };
         let mut credit = wanted;
-        for queue in queues {
+        let limit = |queue: &QueueId| {
             if let Some(queue) = self.queues.get_mut(*queue) {
                 credit = credit.min(queue.credit(wanted));
                 queue.is_tight |= credit < wanted;
             }
+        };
+        match &producer.destination {
+            Destination::Queue(queue) => Some(queue).into_iter().for_each(limit),
+            Destination::Topic(topic) => {
+                let topic = self.topics.get(topic).into_iter();
+                topic.flat_map(|topic| &topic.subscriptions).for_each(limit);
+            }
+            Destination::Anonymous => {}
         }
         if credit > left {
             let _ = conn.io.engine_mut().set_credit(producer.link, credit);
@@ -173,14 +176,9 @@ impl Broker {
             return;
         }
         queue.is_tight = false;
-        let address = queue.address.clone();
-        let mut producers = queue.producers.clone();
-        if let Some((topic, _)) = address.rsplit_once('#') {
-            producers.extend(self.producers.iter().filter_map(|(id, producer)| {
-                let feeds = matches!(&producer.destination, Destination::Topic(t) if **t == *topic);
-                feeds.then_some(id)
-            }));
-        }
+        let topic = queue.topic.as_ref().and_then(|topic| self.topics.get(topic));
+        let of_topic = topic.into_iter().flat_map(|topic| &topic.producers);
+        let producers: Vec<_> = queue.producers.iter().chain(of_topic).copied().collect();
         for producer in producers {
             self.grant(producer, true);
         }

@@ -62,7 +62,7 @@ impl Message {
             timeline,
             new_timeline: None,
             format: delivery.format,
-            delivery_count: layout.header.as_ref().map_or(0, |header| header.delivery_count),
+            delivery_count: 0,
             header: layout.header,
             acquired_before: false,
             expires,
@@ -123,8 +123,20 @@ impl Message {
         }
     }
 
-    /// Merges annotations of a `modified` outcome.
-    pub(crate) fn merge(&mut self, fields: Fields) {
+    /// It becomes a dead letter: it is there for anybody, for good.
+    pub(crate) fn lay_out(&mut self) {
+        self.expires = None;
+        self.excluded.clear();
+        if let Some(header) = &mut self.header {
+            header.ttl = None;
+        }
+    }
+
+    /// Merges annotations of a `modified` outcome. Its timeline is none of the consumer's business.
+    pub(crate) fn merge(&mut self, mut fields: Fields) {
+        if self.is_timed() {
+            fields.0.retain(|(key, _)| key.as_str() != ANNOTATION);
+        }
         let modified = self.modified.get_or_insert_default();
         modified.0.retain(|(key, _)| fields.get(key.as_str()).is_none());
         modified.0.extend(fields.0);

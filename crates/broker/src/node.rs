@@ -2,8 +2,9 @@
 
 use crate::broker::Broker;
 use crate::queue::{Lifetime, Queue};
-use crate::{ConsumerId, QueueId};
+use crate::{ProducerId, QueueId};
 use hopline_driver::engine::wire::{AmqpError, condition};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Octets of the longest address.
@@ -18,13 +19,21 @@ pub(crate) enum Node {
     Topic,
 }
 
+/// A topic. It is there while somebody is attached to it.
+#[derive(Debug, Default)]
+pub(crate) struct Topic {
+    /// The private queues of its subscribers.
+    pub(crate) subscriptions: BTreeSet<QueueId>,
+    pub(crate) producers: BTreeSet<ProducerId>,
+}
+
 impl Broker {
     /// The node behind an address; made if need be and allowed.
     pub(crate) fn resolve(&mut self, address: &str, wants_topic: bool) -> Result<Node, AmqpError> {
+        self.check_address(address)?;
         if let Some(queue) = self.addresses.get(address) {
             return Ok(Node::Queue(*queue));
         }
-        self.check_address(address)?;
         let nodes = &self.config.nodes;
         let is_topic = wants_topic
             || self.topics.contains_key(address)
@@ -34,8 +43,6 @@ impl Broker {
             return Err(AmqpError::new(condition::NOT_FOUND, text));
         }
         if is_topic {
-            self.check_node_limit()?;
-            self.topics.entry(address.into()).or_default();
             return Ok(Node::Topic);
         }
         self.create_queue(address, Lifetime::OnDemand).map(Node::Queue)
@@ -94,23 +101,48 @@ impl Broker {
     pub(crate) fn create_subscription(&mut self, topic: &str) -> Result<QueueId, AmqpError> {
         let name = format!("{topic}#{}", uuid::Uuid::new_v4().simple());
         let id = self.create_queue(&name, Lifetime::Link)?;
-        self.topics.entry(topic.into()).or_default().push(id);
+        let topic: Rc<str> = topic.into();
+        if let Some(queue) = self.queues.get_mut(id) {
+            queue.topic = Some(topic.clone());
+        }
+        self.topics.entry(topic).or_default().subscriptions.insert(id);
         Ok(id)
+    }
+
+    /// Makes a topic for its publisher, if it is not there.
+    pub(crate) fn create_topic(&mut self, address: &str) -> Result<Rc<str>, AmqpError> {
+        if let Some((address, _)) = self.topics.get_key_value(address) {
+            return Ok(address.clone());
+        }
+        self.check_node_limit()?;
+        let address: Rc<str> = address.into();
+        self.topics.insert(address.clone(), Topic::default());
+        Ok(address)
+    }
+
+    /// After a link of a topic has left.
+    pub(crate) fn leave_topic(&mut self, address: &str, leave: impl FnOnce(&mut Topic)) {
+        let Some(topic) = self.topics.get_mut(address) else { return };
+        leave(topic);
+        if topic.subscriptions.is_empty() && topic.producers.is_empty() {
+            self.topics.remove(address);
+        }
     }
 
     /// The queues that a message for `topic` goes to.
     pub(crate) fn subscriptions(&self, topic: &str) -> Vec<QueueId> {
-        self.topics.get(topic).cloned().unwrap_or_default()
+        let topic = self.topics.get(topic);
+        topic.map(|topic| topic.subscriptions.iter().copied().collect()).unwrap_or_default()
     }
 
     /// Removes a queue and what is in it.
     pub(crate) fn delete_queue(&mut self, id: QueueId) {
         let Some(queue) = self.queues.remove(id) else { return };
         self.addresses.remove(&queue.address);
-        if let Some((topic, _)) = queue.address.rsplit_once('#')
-            && let Some(subscriptions) = self.topics.get_mut(topic)
-        {
-            subscriptions.retain(|other| *other != id);
+        if let Some(topic) = &queue.topic {
+            self.leave_topic(topic, |topic| {
+                topic.subscriptions.remove(&id);
+            });
         }
         self.detach_all(&queue);
     }
@@ -137,15 +169,6 @@ impl Broker {
     pub(crate) fn drop_if_unused(&mut self, id: QueueId) {
         if self.queues.get(id).is_some_and(Queue::is_unused) {
             self.delete_queue(id);
-        }
-    }
-
-    /// Takes a consumer off its queue.
-    pub(crate) fn leave_queue(&mut self, queue_id: QueueId, consumer: ConsumerId) {
-        if let Some(queue) = self.queues.get_mut(queue_id) {
-            queue.consumers.retain(|other| *other != consumer);
-            queue.ready.retain(|other| *other != consumer);
-            queue.browsers.retain(|other| *other != consumer);
         }
     }
 }

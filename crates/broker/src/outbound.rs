@@ -32,6 +32,8 @@ pub(crate) struct Consumer {
     pub(crate) next_tag: u64,
     /// It is among the queue's ready ones.
     pub(crate) is_ready: bool,
+    /// It is among those that asked to have their credit used up.
+    pub(crate) is_draining: bool,
     /// The queue was made for this link.
     pub(crate) owns_queue: bool,
 }
@@ -41,11 +43,11 @@ impl Broker {
     pub(crate) fn on_credit(&mut self, conn: ConnId, link: LinkId) {
         let Some(conn) = self.conns.get_mut(conn) else { return };
         let Some(End::Consumer(id)) = conn.links.get(link).copied() else { return };
-        let Some(consumer) = self.consumers.get(id) else { return };
+        let Some(consumer) = self.consumers.get_mut(id) else { return };
         let Some(queue) = self.queues.get_mut(consumer.queue) else { return };
         let engine = conn.io.engine_mut();
-        engine.set_available(link, u32::try_from(queue.messages.len()).unwrap_or(u32::MAX));
-        if engine.wants_drain(link) {
+        engine.set_available(link, u32::try_from(queue.waiting()).unwrap_or(u32::MAX));
+        if engine.wants_drain(link) && !std::mem::replace(&mut consumer.is_draining, true) {
             queue.draining.push(id);
         }
         self.make_ready(id);
@@ -69,19 +71,20 @@ impl Broker {
     pub(crate) fn dispatch(&mut self, id: QueueId) {
         self.browse(id);
         let now = self.clock.now();
-        let mut at = 0;
+        let (mut from, mut passed) = (0, 0);
         loop {
             let Some(queue) = self.queues.get_mut(id) else { return };
-            let Some(message) = queue.messages.get(at) else { break };
+            let Some(message) = queue.since(from).next() else { break };
             if message.expires.is_some_and(|expires| expires <= now) {
                 self.expire(id, now);
                 continue;
             }
-            match next_consumer(queue, at, &mut self.consumers, &mut self.conns) {
-                Some(consumer) => self.send(id, at, consumer, now),
-                None if queue.ready.is_empty() || at >= LOOK_AHEAD => break,
+            from = message.seq;
+            match next_consumer(queue, from, &mut self.consumers, &mut self.conns) {
+                Some(consumer) => self.send(id, from, consumer, now),
+                None if queue.ready.is_empty() || passed >= LOOK_AHEAD => break,
                 // All that are ready are barred from this one.
-                None => at += 1,
+                None => (from, passed) = (from + 1, passed + 1),
             }
         }
         if let Some(queue) = self.queues.get_mut(id) {
@@ -91,13 +94,13 @@ impl Broker {
         self.loosen(id);
     }
 
-    fn send(&mut self, id: QueueId, at: usize, to: ConsumerId, now: Instant) {
+    fn send(&mut self, id: QueueId, seq: u64, to: ConsumerId, now: Instant) {
         let (Some(queue), Some(consumer)) = (self.queues.get_mut(id), self.consumers.get_mut(to))
         else {
             return;
         };
         let Some(conn) = self.conns.get_mut(consumer.conn) else { return };
-        let Some(mut message) = queue.take(at) else { return };
+        let Some(mut message) = queue.take(seq) else { return };
         match put(&message, consumer, conn, (&self.node, self.clock), now) {
             Ok(()) => {
                 if consumer.settled {
@@ -122,28 +125,28 @@ impl Broker {
         for browser in std::mem::take(&mut queue.browsers) {
             let Some(consumer) = self.consumers.get_mut(browser) else { continue };
             let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
-            let start = queue.messages.partition_point(|message| message.seq < consumer.cursor);
             let mut wait = None;
-            for message in queue.messages.iter().skip(start) {
+            for message in queue.since(consumer.cursor) {
                 wait = conn.io.engine().send_block(consumer.link);
                 if wait.is_some() {
                     break;
                 }
                 let now = self.clock.now();
+                consumer.cursor = message.seq + 1;
+                if message.expires.is_some_and(|expires| expires <= now) {
+                    continue;
+                }
                 if put(message, consumer, conn, (&self.node, self.clock), now).is_ok()
                     && !consumer.settled
                 {
                     consumer.unsettled.insert(message.clone());
                 }
-                consumer.cursor = message.seq + 1;
             }
             match wait {
                 None => queue.browsers.push(browser),
                 Some(wait) => {
                     consumer.is_ready = false;
-                    if matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
-                        conn.blocked.push(browser);
-                    }
+                    conn.block(browser, wait);
                 }
             }
             let conn = consumer.conn;
@@ -160,7 +163,8 @@ impl Broker {
         let Some(queue) = self.queues.get_mut(id) else { return };
         let mut waiting = Vec::new();
         for consumer_id in std::mem::take(&mut queue.draining) {
-            let Some(consumer) = self.consumers.get(consumer_id) else { continue };
+            let Some(consumer) = self.consumers.get_mut(consumer_id) else { continue };
+            consumer.is_draining = false;
             let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
             let engine = conn.io.engine_mut();
             if !engine.wants_drain(consumer.link) {
@@ -170,7 +174,8 @@ impl Broker {
                 engine.send_block(consumer.link),
                 Some(Wait::SessionWindow | Wait::SocketFull)
             );
-            if blocked && !queue.messages.is_empty() {
+            if blocked && queue.waiting() > 0 {
+                consumer.is_draining = true;
                 waiting.push(consumer_id);
                 continue;
             }
@@ -192,14 +197,15 @@ impl Broker {
             self.dead_letter(&address, message);
         }
         self.loosen(id);
+        self.drop_if_unused(id);
     }
 }
 
-/// The next consumer that can take the message at `at`. Those that can't take any leave the ready
+/// The next consumer that can take the message numbered `seq`. Those that can't take any leave the ready
 /// ones and come back with credit, or when their connection got on.
 fn next_consumer(
     queue: &mut Queue,
-    at: usize,
+    seq: u64,
     consumers: &mut SlotMap<ConsumerId, Consumer>,
     conns: &mut SlotMap<ConnId, Conn>,
 ) -> Option<ConsumerId> {
@@ -210,16 +216,15 @@ fn next_consumer(
         match conn.io.engine().send_block(consumer.link) {
             None => {
                 queue.ready.push_back(id);
-                if queue.messages.get(at).is_some_and(|message| !message.excluded.contains(&id)) {
+                let message = queue.since(seq).next();
+                if message.is_some_and(|message| !message.excluded.contains(&id)) {
                     return Some(id);
                 }
             }
             Some(wait) => {
                 queue.wait = wait;
                 consumer.is_ready = false;
-                if matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
-                    conn.blocked.push(id);
-                }
+                conn.block(id, wait);
             }
         }
     }

@@ -1,14 +1,13 @@
 //! What consumers say of their deliveries, and what becomes of those of links that left.
 
 use crate::broker::{Broker, End};
-use crate::inbound::Destination;
+use crate::inbound::{Destination, Producer};
 use crate::message::Message;
 use crate::node::Node;
-use crate::{ConnId, ConsumerId, QueueId};
+use crate::{ConnId, ConsumerId, ProducerId, QueueId};
 use hopline_driver::engine::LinkId;
 use hopline_driver::engine::wire::outcome::Modified;
 use hopline_driver::engine::wire::{DeliveryState, Serial};
-use hopline_driver::timeline::Wait;
 
 impl Broker {
     pub(crate) fn on_outcome(
@@ -68,6 +67,7 @@ impl Broker {
                     *modified;
                 message.returned(delivery_failed.unwrap_or(false));
                 if undeliverable_here.unwrap_or(false) {
+                    message.excluded.retain(|other| self.consumers.contains_key(*other));
                     message.excluded.push(consumer);
                 }
                 if let Some(fields) = message_annotations {
@@ -106,8 +106,7 @@ impl Broker {
         if address == from {
             return;
         }
-        message.expires = None;
-        message.excluded.clear();
+        message.lay_out();
         match self.resolve(&address, false) {
             Ok(Node::Queue(queue)) => {
                 if let Err(error) = self.enqueue(queue, message) {
@@ -130,35 +129,43 @@ impl Broker {
         match conn.links.remove(link) {
             Some(End::Producer(id)) => {
                 let Some(producer) = self.producers.remove(id) else { return };
-                let Destination::Queue(queue_id) = producer.destination else { return };
-                if let Some(queue) = self.queues.get_mut(queue_id) {
-                    queue.producers.retain(|other| *other != id);
-                }
-                self.leave(queue_id, producer.owns_queue);
+                self.forget_producer(id, &producer);
             }
             Some(End::Consumer(id)) => self.forget_consumer(id, orderly),
             None => {}
         }
     }
 
+    fn forget_producer(&mut self, id: ProducerId, producer: &Producer) {
+        match &producer.destination {
+            Destination::Queue(queue_id) => {
+                if let Some(queue) = self.queues.get_mut(*queue_id) {
+                    queue.producers.remove(&id);
+                }
+                self.leave(*queue_id, producer.owns_queue);
+            }
+            Destination::Topic(topic) => self.leave_topic(topic, |topic| {
+                topic.producers.remove(&id);
+            }),
+            Destination::Anonymous => {}
+        }
+    }
+
     fn forget_consumer(&mut self, id: ConsumerId, orderly: bool) {
         let Some(mut consumer) = self.consumers.remove(id) else { return };
         let queue_id = consumer.queue;
-        self.leave_queue(queue_id, id);
+        if let Some(queue) = self.queues.get_mut(queue_id) {
+            queue.leave(id);
+        }
         if !consumer.is_browser {
             let mut messages: Vec<_> = consumer.unsettled.drain().collect();
-            // The last one first: each then goes in front of the one before.
-            messages.sort_by_key(|message| std::cmp::Reverse(message.seq));
+            // Dead letters keep their order too.
+            messages.sort_by_key(|message| message.seq);
             for mut message in messages {
                 message.returned(!orderly);
                 message.excluded.retain(|other| *other != id);
                 self.put_back(queue_id, message);
             }
-        }
-        if let Some(queue) = self.queues.get_mut(queue_id)
-            && queue.consumers.is_empty()
-        {
-            queue.wait = Wait::NoConsumer;
         }
         self.leave(queue_id, consumer.owns_queue);
     }

@@ -3,7 +3,7 @@
 use crate::message::Message;
 use crate::{ConsumerId, ProducerId};
 use hopline_driver::timeline::{Instant, Wait};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Why a queue is there, so when it goes.
@@ -17,12 +17,17 @@ pub(crate) enum Lifetime {
     Link,
 }
 
-/// Messages wait here, in the order of their numbers.
+/// Messages wait here, in the order of their numbers. One that comes back, expires or is passed over
+/// may be anywhere among them, so they are in a tree and not in a row.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) address: Rc<str>,
     pub(crate) lifetime: Lifetime,
-    pub(crate) messages: VecDeque<Message>,
+    /// The topic whose messages it gets.
+    pub(crate) topic: Option<Rc<str>>,
+    messages: BTreeMap<u64, Message>,
+    /// When which of them expire.
+    expiries: BTreeSet<(Instant, u64)>,
     next_seq: u64,
     /// Octets of the messages here and of those out for delivery.
     octets: usize,
@@ -30,15 +35,18 @@ pub(crate) struct Queue {
     out: usize,
     max_messages: usize,
     max_octets: usize,
-    /// Consumers that may be able to take a message, the next one first.
+    /// Consumers that may be able to take a message, the next one first. Here and in the two lists
+    /// below may be some that have left.
     pub(crate) ready: VecDeque<ConsumerId>,
     /// Those that only look and may have something to look at.
     pub(crate) browsers: Vec<ConsumerId>,
     /// Those that asked to have their credit used up.
     pub(crate) draining: Vec<ConsumerId>,
     /// All links.
-    pub(crate) consumers: Vec<ConsumerId>,
-    pub(crate) producers: Vec<ProducerId>,
+    pub(crate) consumers: BTreeSet<ConsumerId>,
+    pub(crate) producers: BTreeSet<ProducerId>,
+    /// Consumers that have left since the lists were last rid of them.
+    left: usize,
     /// Producers have less credit than they could use, for want of room.
     pub(crate) is_tight: bool,
     /// Why the first message can't go.
@@ -46,9 +54,7 @@ pub(crate) struct Queue {
     /// It is in the broker's list of queues to look at.
     pub(crate) is_listed: bool,
     /// Messages at the end that came in this turn.
-    pub(crate) fresh: usize,
-    /// Some message may expire.
-    pub(crate) may_expire: bool,
+    fresh: usize,
 }
 
 impl Queue {
@@ -60,7 +66,9 @@ impl Queue {
         Self {
             address,
             lifetime,
-            messages: VecDeque::new(),
+            topic: None,
+            messages: BTreeMap::new(),
+            expiries: BTreeSet::new(),
             next_seq: 0,
             octets: 0,
             out: 0,
@@ -69,13 +77,13 @@ impl Queue {
             ready: VecDeque::new(),
             browsers: Vec::new(),
             draining: Vec::new(),
-            consumers: Vec::new(),
-            producers: Vec::new(),
+            consumers: BTreeSet::new(),
+            producers: BTreeSet::new(),
+            left: 0,
             is_tight: false,
             wait: Wait::NoConsumer,
             is_listed: false,
             fresh: 0,
-            may_expire: false,
         }
     }
 
@@ -98,20 +106,43 @@ impl Queue {
             || self.octets >= self.max_octets.saturating_mul(2)
     }
 
+    /// Messages here.
+    pub(crate) fn waiting(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Messages here, from a number on.
+    pub(crate) fn since(&self, seq: u64) -> impl Iterator<Item = &Message> {
+        self.messages.range(seq..).map(|(_, message)| message)
+    }
+
     /// Appends a message.
     pub(crate) fn push(&mut self, mut message: Message) {
         message.seq = self.next_seq;
-        message.wait = if self.messages.is_empty() { Wait::None } else { self.wait };
         self.next_seq += 1;
         self.octets += message.octets();
-        self.may_expire |= message.expires.is_some();
         self.fresh += 1;
-        self.messages.push_back(message);
+        self.insert(message);
+    }
+
+    fn insert(&mut self, message: Message) {
+        if let Some(at) = message.expires {
+            self.expiries.insert((at, message.seq));
+        }
+        self.messages.insert(message.seq, message);
+    }
+
+    fn remove(&mut self, seq: u64) -> Option<Message> {
+        let message = self.messages.remove(&seq)?;
+        if let Some(at) = message.expires {
+            self.expiries.remove(&(at, seq));
+        }
+        Some(message)
     }
 
     /// Takes a message out for delivery.
-    pub(crate) fn take(&mut self, at: usize) -> Option<Message> {
-        let message = self.messages.remove(at)?;
+    pub(crate) fn take(&mut self, seq: u64) -> Option<Message> {
+        let message = self.remove(seq)?;
         self.out += 1;
         Some(message)
     }
@@ -119,9 +150,7 @@ impl Queue {
     /// A message that was out comes back to its old place.
     pub(crate) fn put_back(&mut self, message: Message) {
         self.out = self.out.saturating_sub(1);
-        let at = self.messages.partition_point(|other| other.seq < message.seq);
-        self.messages.insert(at, message);
-        self.fresh = 0;
+        self.insert(message);
     }
 
     /// A message that was out is gone for good.
@@ -130,22 +159,20 @@ impl Queue {
         self.octets = self.octets.saturating_sub(message.octets());
     }
 
+    /// Whether some message here may expire.
+    pub(crate) fn may_expire(&self) -> bool {
+        !self.expiries.is_empty()
+    }
+
     /// Removes what has expired.
     pub(crate) fn expired(&mut self, now: Instant) -> Vec<Message> {
-        if !self.may_expire {
-            return Vec::new();
-        }
         let mut gone = Vec::new();
-        let (mut kept, mut may_expire) = (VecDeque::with_capacity(self.messages.len()), false);
-        for message in self.messages.drain(..) {
-            if message.expires.is_some_and(|at| at <= now) {
-                gone.push(message);
-            } else {
-                may_expire |= message.expires.is_some();
-                kept.push_back(message);
-            }
+        while let Some((at, seq)) = self.expiries.first().copied()
+            && at <= now
+        {
+            self.expiries.pop_first();
+            gone.extend(self.messages.remove(&seq));
         }
-        (self.messages, self.may_expire, self.fresh) = (kept, may_expire, 0);
         self.octets -= gone.iter().map(Message::octets).sum::<usize>();
         gone
     }
@@ -155,7 +182,7 @@ impl Queue {
     pub(crate) fn settle_down(&mut self) {
         let fresh = std::mem::take(&mut self.fresh).min(self.messages.len());
         let wait = self.wait;
-        for message in self.messages.iter_mut().rev().take(fresh) {
+        for message in self.messages.values_mut().rev().take(fresh) {
             message.settle_down();
             if message.wait == Wait::None {
                 message.wait = wait;
@@ -168,6 +195,30 @@ impl Queue {
         let share = self.room() / self.producers.len().max(1);
         let room = if self.room() > 0 { share.max(1) } else { 0 };
         wanted.min(u32::try_from(room).unwrap_or(u32::MAX))
+    }
+
+    /// A consumer joins.
+    pub(crate) fn join(&mut self, consumer: ConsumerId) {
+        self.consumers.insert(consumer);
+        if self.wait == Wait::NoConsumer {
+            self.wait = Wait::NoCredit;
+        }
+    }
+
+    /// A consumer leaves. The lists are rid of those that left once they may be half of them, so
+    /// that many leave in no more time than it took them to come.
+    pub(crate) fn leave(&mut self, consumer: ConsumerId) {
+        self.consumers.remove(&consumer);
+        self.left += 1;
+        if self.left > self.consumers.len() {
+            self.left = 0;
+            self.ready.retain(|id| self.consumers.contains(id));
+            self.browsers.retain(|id| self.consumers.contains(id));
+            self.draining.retain(|id| self.consumers.contains(id));
+        }
+        if self.consumers.is_empty() {
+            self.wait = Wait::NoConsumer;
+        }
     }
 
     /// Whether nobody would miss it.

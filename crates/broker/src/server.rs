@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 
 /// How often expired messages are looked for.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -77,11 +77,14 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Stopped, Error> {
         let shared = Rc::new(Shared::new(self.config));
         let local = LocalSet::new();
-        for (listener, tls) in self.listeners {
-            local.spawn_local(accept(shared.clone(), listener, tls));
-        }
+        let accepting: Vec<_> = self
+            .listeners
+            .into_iter()
+            .map(|(listener, tls)| local.spawn_local(accept(shared.clone(), listener, tls)))
+            .collect();
         local.spawn_local(sweep(shared.clone()));
         local.run_until(stop).await;
+        accepting.iter().for_each(JoinHandle::abort);
         let patience = shared.broker.borrow().config.stop_timeout;
         let stopped = local.run_until(stop_all(&shared, patience)).await;
         if stopped.messages > 0 {
@@ -177,10 +180,15 @@ async fn serve(shared: Rc<Shared>, socket: TcpStream, peer: SocketAddr, mut tran
     loop {
         let wanted = shared.broker.borrow().conns.get(id).map(|conn| {
             let interest = (conn.io.wants_read(), conn.io.wants_write());
-            (interest, conn.io.engine().poll_timeout())
+            (interest, conn.deadline(), conn.can_go_on())
         });
-        let Some((interest, deadline)) = wanted else { return };
-        waiter.ready(&socket, interest, deadline, &wake).await;
+        match wanted {
+            None => return,
+            Some((.., true)) => tokio::task::yield_now().await,
+            Some((interest, deadline, false)) => {
+                waiter.ready(&socket, interest, deadline, &wake).await;
+            }
+        }
         let finished = {
             let mut broker = shared.broker.borrow_mut();
             broker.turn(id);
