@@ -103,6 +103,7 @@ async fn send(session: &mut SessionHandle<()>, arguments: &Arguments) -> Result<
             Outcome::Rejected(_) => rejected += 1,
             Outcome::Released(_) => released += 1,
             Outcome::Modified(_) => modified += 1,
+            Outcome::Declared(_) => return Err("declared is no outcome of a message".into()),
         }
     }
     sender.close().await?;
