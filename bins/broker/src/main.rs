@@ -1,123 +1,80 @@
-//! The `hopline-broker` program.
+//! The `hopline-broker` program: see `hopline-broker --help` and `docs/configuration.md`.
 
 #![forbid(unsafe_code)]
 
-use clap::{Parser, ValueEnum};
+mod args;
+
+use args::{Args, LogFormat};
+use clap::Parser;
 use hopline_broker::{Config, Server, settings};
 use std::error::Error;
-use std::path::PathBuf;
+use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
-
-/// An AMQP 1.0 broker that shows where each message's time went.
-///
-/// Without any configuration it listens on 127.0.0.1:5672, lets everybody in (SASL ANONYMOUS) and
-/// makes queues on demand, in memory. Exit status: 0 stopped in order, 1 it could not serve,
-/// 2 the configuration is wrong.
-#[derive(Debug, Parser)]
-#[command(name = "hopline-broker", version)]
-struct Args {
-    /// The configuration file (TOML); HOPLINE_CONFIG in the environment.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Listen here instead of where the configuration says (may be repeated; port 0: a free one).
-    #[arg(long, value_name = "HOST:PORT")]
-    listen: Vec<String>,
-    /// TCP_NODELAY on all listeners and the connections they accept.
-    #[arg(long, value_name = "on|off")]
-    nodelay: Option<Switch>,
-    /// The container-id, and who stamps.
-    #[arg(long)]
-    name: Option<String>,
-    /// Which messages are stamped: all, 1/N, carried (those with a timeline) or off.
-    #[arg(long, value_name = "WHICH")]
-    timelines: Option<String>,
-    /// Logs as text or JSON, to standard error.
-    #[arg(long, default_value = "text")]
-    log_format: LogFormat,
-    /// What is logged: error, warn, info, debug, or a filter such as hopline_broker=debug.
-    #[arg(long, value_name = "FILTER", default_value = "info")]
-    log_level: String,
-    /// Check the configuration and end.
-    #[arg(long)]
-    check_config: bool,
-    /// Print the configuration in force as TOML and end.
-    #[arg(long)]
-    print_config: bool,
-}
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
-}
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let config = match configure(&args) {
+    let config = match settings::load(&args.overrides(), |name| std::env::var_os(name)) {
         Ok(config) => config,
-        Err(error) => return fail(&*error, 2),
+        Err(error) => return fail(&error, 2),
     };
     if args.print_config {
         print!("{}", settings::print(&config));
         return ExitCode::SUCCESS;
     }
     if args.check_config {
-        println!("the configuration is good");
+        println!("the configuration is ok");
         return ExitCode::SUCCESS;
     }
+    log(args.log_filter(), args.log_format);
     match serve(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&*error, 1),
     }
 }
 
-fn configure(args: &Args) -> Result<Config, Box<dyn Error>> {
-    let filter = EnvFilter::try_new(&args.log_level)?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match args.log_format {
-        LogFormat::Text => logs.with_target(false).init(),
+/// To standard error: standard output is for what was asked for.
+fn log(filter: EnvFilter, format: LogFormat) {
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    match format {
+        LogFormat::Text => logs.with_target(false).with_ansi(stderr().is_terminal()).init(),
         LogFormat::Json => logs.json().init(),
     }
-    let flags = settings::Overrides {
-        config: args.config.clone(),
-        listen: args.listen.clone(),
-        nodelay: args.nodelay.map(|switch| switch == Switch::On),
-        name: args.name.clone(),
-        timelines: args.timelines.clone(),
-    };
-    Ok(settings::load(&flags, |name| std::env::var(name).ok())?)
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     let server = Server::bind(config).await?;
-    let mut stop = async || {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+    let (stop, stopping) = oneshot::channel();
+    let impatience = async {
+        next(&mut signals).await;
+        tracing::info!("stopping; a second signal ends at once");
+        let _ = stop.send(());
+        next(&mut signals).await;
     };
-    server.run(stop()).await?;
-    Ok(())
+    let stopped = server.run(async {
+        let _ = stopping.await;
+    });
+    tokio::select! {
+        stopped = stopped => Ok(stopped.map(|_| ())?),
+        () = impatience => Err("ended by a second signal, with connections open".into()),
+    }
 }
 
-fn fail(error: &dyn Error, status: u8) -> ExitCode {
-    eprint!("hopline-broker: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        eprint!(": {error}");
-        cause = error.source();
+async fn next([terminate, interrupt]: &mut [Signal; 2]) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
     }
-    eprintln!();
+}
+
+/// Tells the error and all its causes.
+fn fail(error: &(dyn Error + 'static), status: u8) -> ExitCode {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    eprintln!("hopline-broker: {}", texts.join(": "));
     ExitCode::from(status)
 }

@@ -1,108 +1,99 @@
-//! The configuration in force, as a TOML file that would bring it about.
+//! The way back from what is meant to a file.
 
-use crate::config::{Config, ListenerConfig, Sampling};
-use std::fmt::Write;
-use std::time::Duration;
-use toml::{Table, Value};
+use super::keys::{
+    LimitSettings, ListenerSettings, NodeSettings, Settings, TlsSettings, UserSettings,
+};
+use super::values::Value;
+use crate::config::{Config, Limits, ListenerConfig, NodeConfig, TlsFiles, User};
+use std::path::{Path, PathBuf};
 
-/// The configuration as TOML. Passwords are masked; all else can be read back.
+/// Stands for each password.
+pub(super) const MASK: &str = "********";
+
+/// The whole configuration as a TOML file, defaults included. Read again it means the same, but
+/// that each password is masked, and that a mask is refused.
 pub fn print(config: &Config) -> String {
-    let mut table = Table::new();
-    table.insert("name".into(), config.name.clone().into());
-    table.insert("anonymous".into(), config.anonymous.into());
-    table.insert("timelines".into(), timelines(config.timelines).into());
-    table.insert("stop_timeout".into(), duration(config.stop_timeout));
-    table.insert("limits".into(), Value::Table(limits(config)));
-    table.insert("nodes".into(), Value::Table(nodes(config)));
-    let listeners: Vec<_> = config.listeners.iter().map(listener).map(Value::Table).collect();
-    table.insert("listener".into(), Value::Array(listeners));
-    let user = |user: &crate::config::User| {
-        let mut table = Table::new();
-        table.insert("name".into(), user.name.clone().into());
-        table.insert("password".into(), "********".into());
-        Value::Table(table)
-    };
-    table.insert("user".into(), Value::Array(config.users.iter().map(user).collect()));
-    let mut text = String::new();
-    // A table of plain values can always be written.
-    let _ = write!(text, "{}", toml::to_string(&table).unwrap_or_default());
-    text
+    // Every kind of value is one of TOML's, so this does not fail.
+    toml::to_string(&Settings::from(config)).unwrap_or_default()
 }
 
-fn timelines(sampling: Sampling) -> String {
-    match sampling {
-        Sampling::All => "all".into(),
-        Sampling::OneIn(n) => format!("1/{n}"),
-        Sampling::Carried => "carried".into(),
-        Sampling::Off => "off".into(),
+impl From<&Config> for Settings {
+    fn from(config: &Config) -> Self {
+        Self {
+            name: Some(Value(config.name.clone())),
+            anonymous: Some(Value(config.anonymous)),
+            timelines: Some(Value(config.timelines)),
+            stop_timeout: Some(Value(config.stop_timeout)),
+            limits: (&config.limits).into(),
+            nodes: (&config.nodes).into(),
+            listener: Some(config.listeners.iter().map(Into::into).collect()),
+            user: Some(config.users.iter().map(Into::into).collect()),
+        }
     }
 }
 
-fn duration(duration: Duration) -> Value {
-    humantime::format_duration(duration).to_string().into()
-}
-
-fn number(n: impl TryInto<i64>) -> Value {
-    Value::Integer(n.try_into().unwrap_or(i64::MAX))
-}
-
-fn put(table: &mut Table, key: &str, value: Option<Value>) {
-    if let Some(value) = value {
-        table.insert(key.into(), value);
+impl From<&Limits> for LimitSettings {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            connections: Some(Value(limits.connections)),
+            max_frame_size: Some(Value(limits.max_frame_size)),
+            channel_max: Some(Value(limits.channel_max)),
+            handle_max: Some(Value(limits.handle_max)),
+            max_message_size: Some(Value(limits.max_message_size)),
+            idle_timeout: Some(Value(limits.idle_timeout)),
+            handshake_timeout: Some(Value(limits.handshake_timeout)),
+            producer_credit: Some(Value(limits.producer_credit)),
+        }
     }
 }
 
-fn limits(config: &Config) -> Table {
-    let limits = &config.limits;
-    let idle = limits.idle_timeout.unwrap_or(Duration::ZERO);
-    let entries = [
-        ("connections", number(limits.connections)),
-        ("max_frame_size", number(limits.max_frame_size)),
-        ("channel_max", number(limits.channel_max)),
-        ("handle_max", number(limits.handle_max)),
-        ("max_message_size", number(limits.max_message_size)),
-        ("idle_timeout", duration(idle)),
-        ("handshake_timeout", duration(limits.handshake_timeout)),
-        ("producer_credit", number(limits.producer_credit)),
-    ];
-    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn nodes(config: &Config) -> Table {
-    let nodes = &config.nodes;
-    let entries = [
-        ("auto_create", nodes.auto_create.into()),
-        ("deny", nodes.deny.clone().into()),
-        ("queues", nodes.queues.clone().into()),
-        ("topic_prefixes", nodes.topic_prefixes.clone().into()),
-        ("max_messages", number(nodes.max_messages)),
-        ("max_octets", number(nodes.max_octets)),
-        ("max_nodes", number(nodes.max_nodes)),
-    ];
-    let mut table: Table =
-        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    put(&mut table, "dead_letter", nodes.dead_letter.clone().map(Value::from));
-    put(&mut table, "max_delivery_count", nodes.max_delivery_count.map(number));
-    table
-}
-
-fn listener(listener: &ListenerConfig) -> Table {
-    let socket = &listener.socket;
-    let mut table = Table::new();
-    put(&mut table, "address", Some(listener.address.clone().into()));
-    put(&mut table, "nodelay", Some(socket.nodelay.into()));
-    put(&mut table, "send_buffer", socket.send_buffer.map(number));
-    put(&mut table, "receive_buffer", socket.receive_buffer.map(number));
-    put(&mut table, "notsent_lowat", socket.notsent_lowat.map(number));
-    put(&mut table, "keepalive", socket.keepalive.map(duration));
-    put(&mut table, "user_timeout", socket.user_timeout.map(duration));
-    put(&mut table, "backlog", Some(number(socket.backlog)));
-    put(&mut table, "reuse_port", Some(socket.reuse_port.into()));
-    if let Some(tls) = &listener.tls {
-        let mut files = Table::new();
-        put(&mut files, "certificate", Some(tls.certificate.display().to_string().into()));
-        put(&mut files, "key", Some(tls.key.display().to_string().into()));
-        put(&mut table, "tls", Some(Value::Table(files)));
+impl From<&NodeConfig> for NodeSettings {
+    fn from(nodes: &NodeConfig) -> Self {
+        Self {
+            auto_create: Some(Value(nodes.auto_create)),
+            deny: Some(nodes.deny.clone()),
+            queues: Some(nodes.queues.clone()),
+            topic_prefixes: Some(nodes.topic_prefixes.clone()),
+            max_messages: Some(Value(nodes.max_messages)),
+            max_octets: Some(Value(nodes.max_octets)),
+            max_nodes: Some(Value(nodes.max_nodes)),
+            dead_letter: Some(Value(nodes.dead_letter.clone())),
+            max_delivery_count: Some(Value(nodes.max_delivery_count)),
+        }
     }
-    table
+}
+
+impl From<&ListenerConfig> for ListenerSettings {
+    fn from(listener: &ListenerConfig) -> Self {
+        let socket = &listener.socket;
+        Self {
+            address: Some(Value(listener.address.clone())),
+            nodelay: Some(Value(socket.nodelay)),
+            send_buffer: Some(Value(socket.send_buffer)),
+            receive_buffer: Some(Value(socket.receive_buffer)),
+            notsent_lowat: Some(Value(socket.notsent_lowat)),
+            keepalive: Some(Value(socket.keepalive)),
+            user_timeout: Some(Value(socket.user_timeout)),
+            backlog: Some(Value(socket.backlog)),
+            reuse_port: Some(Value(socket.reuse_port)),
+            tls: listener.tls.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl From<&TlsFiles> for TlsSettings {
+    fn from(files: &TlsFiles) -> Self {
+        Self { certificate: utf8(&files.certificate), key: utf8(&files.key) }
+    }
+}
+
+/// TOML has no other texts.
+fn utf8(path: &Path) -> PathBuf {
+    path.to_string_lossy().into_owned().into()
+}
+
+impl From<&User> for UserSettings {
+    fn from(user: &User) -> Self {
+        Self { name: Value(user.name.clone()), password: Value(user.password.clone()) }
+    }
 }
