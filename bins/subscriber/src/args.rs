@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use clap::{Parser, ValueEnum};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "T", value_parser = humantime::parse_duration)]
     pub(crate) duration: Option<Duration>,
     /// Messages that the broker may send ahead.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) credit: u32,
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) credit: NonZeroU32,
     /// Write one JSON object a line for each message to a file, or (-) to standard output.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) timeline: Option<PathBuf>,

@@ -91,7 +91,8 @@ impl Live {
         if let Some(delays) = self.delays.as_ref().filter(|delays| !delays.is_empty()) {
             let us = |quantile| delays.value_at_quantile(quantile) as f64 / 1000.0;
             text += &format!(
-                "\nCREATE to NEXT_EVENT, us: p50 {:.1}  p90 {:.1}  p99 {:.1}  p99.9 {:.1}  max {:.1}",
+                "\nCREATE to NEXT_EVENT, us: p50 {:.1}  p90 {:.1}  p99 {:.1}  p99.9 {:.1}  \
+                 max {:.1}",
                 us(0.5),
                 us(0.9),
                 us(0.99),

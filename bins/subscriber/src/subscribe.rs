@@ -37,7 +37,7 @@ fn messenger(args: &Args) -> Messenger {
     let builder = Messenger::builder()
         .name(&args.name)
         .timeout(args.timeout)
-        .credit(args.credit)
+        .credit(args.credit.get())
         .socket(SocketOptions { nodelay, ..SocketOptions::default() });
     match &args.ca {
         Some(file) => builder.ca(file).build(),
@@ -130,9 +130,9 @@ impl Run<'_> {
     fn grant(&mut self) {
         let Some(count) = self.args.count else { return };
         let received = self.messenger.counts().received;
-        let credit = count.saturating_sub(received).min(self.args.credit.into());
+        let credit = count.saturating_sub(received).min(self.args.credit.get().into());
         let left = self.granted.saturating_sub(received);
-        if left <= u64::from(self.args.credit) / 2 && credit > left {
+        if left <= u64::from(self.args.credit.get()) / 2 && credit > left {
             self.granted = received + credit;
             self.messenger.recv(Some(u32::try_from(credit).unwrap_or(u32::MAX)));
         }

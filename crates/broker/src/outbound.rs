@@ -201,8 +201,8 @@ impl Broker {
     }
 }
 
-/// The next consumer that can take the message numbered `seq`. Those that can't take any leave the ready
-/// ones and come back with credit, or when their connection got on.
+/// The next consumer that can take the message numbered `seq`. Those that can't take any leave the
+/// ready ones and come back with credit, or when their connection got on.
 fn next_consumer(
     queue: &mut Queue,
     seq: u64,

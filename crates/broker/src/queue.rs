@@ -17,8 +17,8 @@ pub(crate) enum Lifetime {
     Link,
 }
 
-/// Messages wait here, in the order of their numbers. One that comes back, expires or is passed over
-/// may be anywhere among them, so they are in a tree and not in a row.
+/// Messages wait here, in the order of their numbers. One that comes back, expires or is passed
+/// over may be anywhere among them, so they are in a tree and not in a row.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) address: Rc<str>,

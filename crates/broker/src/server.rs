@@ -5,13 +5,13 @@ use crate::broker::Broker;
 use crate::config::{Config, ListenerConfig, User};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Authenticator, Connection, plain_parts};
-use hopline_driver::{Clock, Io, Listener, ServerTls, Transport, Waiter, listen};
+use hopline_driver::{Clock, Io, Listener, ServerTls, TcpStream, Transport, Waiter, listen};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
+
 use tokio::task::{JoinHandle, LocalSet};
 
 /// How often expired messages are looked for.

@@ -28,6 +28,7 @@ pub use options::{EffectiveOptions, SocketOptions};
 pub use socket::{Listener, connect, listen};
 #[cfg(feature = "tls")]
 pub use tls::{ClientTls, ServerTls, TlsSession};
+pub use tokio::net::TcpStream;
 pub use transport::Transport;
 pub use url::Url;
 pub use waiter::Waiter;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 /// A map whose keys only ever grow (by serial order) as they are put in.
 ///
-/// Ids mostly come without gaps and leave from the front, so that looking one up is one step. Memory
-/// stays in proportion to what is unsettled: settled entries between others are compacted.
+/// Ids mostly come without gaps and leave from the front, so that looking one up is one step.
+/// Memory stays in proportion to what is unsettled: settled entries between others are compacted.
 #[derive(Debug)]
 pub(crate) struct Unsettled<T> {
     entries: VecDeque<(Serial, Option<T>)>,
