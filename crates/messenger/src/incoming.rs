@@ -1,19 +1,29 @@
 //! A message that came.
 
+use crate::tracker::Tracker;
 use crate::{Error, PeerId};
 use bytes::Bytes;
+use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::wire::codec::{Reader, read_binary};
 use hopline_driver::engine::wire::message::{Layout, Message, annotation};
 use hopline_driver::engine::{Delivery, LinkId};
 use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, Timeline, is_timeline};
 use std::sync::Arc;
 
+/// Which delivery of which link.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) peer: PeerId,
+    pub(crate) link: LinkId,
+    pub(crate) delivery: Serial,
+}
+
 /// A message that came, and what is needed to settle it.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub(crate) peer: PeerId,
-    pub(crate) link: LinkId,
     pub(crate) delivery: Delivery,
+    pub(crate) number: u64,
     pub(crate) address: Arc<str>,
     pub(crate) queued_at: Instant,
     pub(crate) taken_at: Instant,
@@ -21,6 +31,15 @@ pub struct Received {
 }
 
 impl Received {
+    pub(crate) const fn place(&self) -> Place {
+        Place { peer: self.peer, link: self.delivery.link, delivery: self.delivery.id }
+    }
+
+    /// Stands for the message, as long as it is in the incoming window.
+    pub const fn tracker(&self) -> Tracker {
+        Tracker::incoming(self.number)
+    }
+
     /// The address of the subscription that it came by.
     pub fn address(&self) -> &str {
         &self.address
@@ -36,12 +55,13 @@ impl Received {
         self.delivery.settled
     }
 
-    /// The message, decoded.
+    /// The message, decoded anew with each call.
     ///
     /// # Errors
     /// The peer sent something that is no message.
     pub fn message(&self) -> Result<Message, Error> {
-        Message::decode(&self.delivery.payload).map_err(|error| Error::Message(error.to_string()))
+        Message::decode(&self.delivery.payload)
+            .map_err(|error| Error::Message { reason: error.to_string() })
     }
 
     /// Deliveries that failed before this one.
@@ -50,8 +70,9 @@ impl Received {
         layout.and_then(|layout| layout.header).map_or(0, |header| header.delivery_count)
     }
 
-    /// The timeline with our own stamps: RECEIVE, DESERIALIZE, QUEUE_EVENT, NEXT_EVENT. `None`:
-    /// the message carries none that can be read, or the messenger stamps nothing.
+    /// The timeline with our own stamps: RECEIVE, DESERIALIZE (the frame; sections are decoded when
+    /// asked for), QUEUE_EVENT, NEXT_EVENT. `None`: the message carries none that can be read. With
+    /// [`Sampling::Off`](crate::Sampling::Off) our own stamps are left out.
     pub fn timeline(&self) -> Option<Timeline> {
         let mut octets = self.carried()?.to_vec();
         if let Some(node) = &self.node {

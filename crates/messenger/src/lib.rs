@@ -25,15 +25,23 @@
 
 #![forbid(unsafe_code)]
 
+mod connection;
 mod error;
+mod failures;
 mod incoming;
+mod links;
 mod messenger;
 mod options;
 mod outgoing;
-mod peer;
+mod put;
+mod receive;
+mod receiving;
 mod routes;
+mod sending;
+mod shared;
 mod state;
 mod tracker;
+mod window;
 
 pub use error::Error;
 pub use hopline_driver as driver;

@@ -1,20 +1,22 @@
 //! What a messenger is built with.
 
 use crate::Messenger;
+use crate::routes::Routes;
 use hopline_driver::SocketOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which messages are given a timeline.
+/// Which messages are stamped on their way out. A message that carries a timeline already is stamped
+/// with all settings but `Off`; what comes in is stamped likewise.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Sampling {
     /// All.
     All,
     /// One in so many.
     OneIn(u32),
-    /// None of ours; those that carry one are stamped on the way in.
+    /// Only messages that carry one already when they are put.
     OnlyCarried,
-    /// None, and nothing is stamped on the way in.
+    /// None: a timeline that a message carries is passed on as it is.
     Off,
 }
 
@@ -29,8 +31,11 @@ pub struct Builder {
     pub(crate) store_messages: usize,
     pub(crate) store_octets: usize,
     pub(crate) outgoing_window: usize,
+    pub(crate) incoming_window: usize,
+    pub(crate) accepts_beyond_window: bool,
     pub(crate) sampling: Sampling,
-    pub(crate) routes: crate::routes::Routes,
+    pub(crate) routes: Routes,
+    pub(crate) rewrites: Routes,
 }
 
 impl Default for Builder {
@@ -44,8 +49,11 @@ impl Default for Builder {
             store_messages: 10_000,
             store_octets: 256 << 20,
             outgoing_window: 10_000,
+            incoming_window: 10_000,
+            accepts_beyond_window: false,
             sampling: Sampling::All,
-            routes: crate::routes::Routes::default(),
+            routes: Routes::default(),
+            rewrites: Routes::default(),
         }
     }
 }
@@ -96,10 +104,29 @@ impl Builder {
         self
     }
 
-    /// For how many of the last puts the status is kept. 10,000 by default.
+    /// For how many of the last puts the status is kept; older ones are
+    /// [`Status::Unknown`](crate::Status::Unknown). 10,000 by default.
     #[must_use]
     pub const fn outgoing_window(mut self, messages: usize) -> Self {
         self.outgoing_window = messages;
+        self
+    }
+
+    /// For how many of the last messages taken the status is kept, and
+    /// [`Messenger::settle_tracker`] works; 10,000 by default. Messages that are settled as
+    /// [`Received`](crate::Received) need no window.
+    #[must_use]
+    pub const fn incoming_window(mut self, messages: usize) -> Self {
+        self.incoming_window = messages;
+        self
+    }
+
+    /// Accepts a message that falls out of the incoming window without an outcome: with a window
+    /// of 0, as soon as it is taken. Off by default, since who fails after that has lost the
+    /// message.
+    #[must_use]
+    pub const fn accept_beyond_window(mut self, accept: bool) -> Self {
+        self.accepts_beyond_window = accept;
         self
     }
 
@@ -111,15 +138,27 @@ impl Builder {
     }
 
     /// Sends what is put to addresses like `pattern` to `address` instead: `%` stands for any
-    /// octets but `/`, `*` for any; `$1` to `$9` in the address for what they stood for. The first
-    /// route that fits holds; the message's own `to` stays.
+    /// octets but `/`, `*` for any; `$1` to `$9` in the address for what they stood for. A pattern
+    /// with more than nine wildcards fits nothing. The first route that fits holds; the message's
+    /// own `to` stays.
     #[must_use]
     pub fn route(mut self, pattern: impl Into<String>, address: impl Into<String>) -> Self {
         self.routes.add(pattern.into(), address.into());
         self
     }
 
-    /// The messenger. To be called within a tokio runtime, in which its connections live.
+    /// Replaces the `to` of messages put that is like `pattern` (see [`Builder::route`]) by
+    /// `address`. A `to` that no rewrite fits only loses its user and password, if it is a URL.
+    #[must_use]
+    pub fn rewrite(mut self, pattern: impl Into<String>, address: impl Into<String>) -> Self {
+        self.rewrites.add(pattern.into(), address.into());
+        self
+    }
+
+    /// The messenger. Its connections live in the tokio runtime that this is called in.
+    ///
+    /// # Panics
+    /// Called outside of a tokio runtime.
     pub fn build(self) -> Messenger {
         Messenger::new(self)
     }

@@ -2,12 +2,18 @@
 
 use bytes::Bytes;
 use hopline_driver::engine::wire::codec::Encode;
-use hopline_driver::engine::wire::message::{Header, Message, section};
+use hopline_driver::engine::wire::message::{Body, Message, section};
 use hopline_driver::engine::wire::value::{finish_binary32, start_binary32};
-use hopline_driver::engine::wire::{Fields, Symbol, Value};
+use hopline_driver::engine::wire::{Symbol, Value};
 use hopline_driver::timeline::{
-    ANNOTATION, Appender, Instant, Stage, TimelineId, is_timeline, new_timeline,
+    ANNOTATION, Appender, Instant, Stage, TimelineId, Wait, is_timeline, new_timeline,
 };
+
+/// The format code of `map32` (part 1, 1.6.23).
+const MAP32: u8 = 0xd1;
+
+/// What the store counts for a message beside its own octets: our book-keeping and its timeline.
+const OVERHEAD: usize = 256;
 
 /// How a message is to be put.
 #[derive(Copy, Clone, Debug, Default)]
@@ -36,51 +42,53 @@ pub(crate) enum Base {
     Carried(Bytes),
 }
 
-/// A message in the store.
+/// A message in the store, encoded as far as it can be before it is sent.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) tracker: u64,
     pub(crate) settled: bool,
     pub(crate) put_at: Instant,
+    /// Why it could not be sent at once.
+    pub(crate) wait: Wait,
     pub(crate) bare: Bytes,
-    header: Header,
-    delivery_annotations: Fields,
-    annotations: Fields,
+    /// Header and delivery-annotations.
+    head: Vec<u8>,
+    /// Message-annotations but the timeline: how many, and their keys and values.
+    others: (u32, Vec<u8>),
     stamps: Option<Stamps>,
 }
 
 impl Stored {
-    /// Encodes what is immutable of a message; `stamps` makes the stamps of one that is timed.
+    /// Encodes what is known of a message; `stamps` makes the stamps of one that is timed.
     pub(crate) fn new(
-        mut message: Message,
+        message: &Message,
         (tracker, settled, put_at): (u64, bool, Instant),
         stamps: impl FnOnce(Option<Bytes>) -> Option<Stamps>,
     ) -> Self {
-        let mut bare = Vec::with_capacity(256);
+        let (mut head, mut bare) = (Vec::new(), Vec::with_capacity(bare_guess(message)));
+        message.encode_head(&mut head);
         message.encode_bare(&mut bare);
-        let carried = message.message_annotations.get(ANNOTATION).and_then(|value| match value {
+        let annotations = &message.message_annotations;
+        let carried = annotations.get(ANNOTATION).and_then(|value| match value {
             Value::Binary(octets) if is_timeline(octets) => Some(octets.clone()),
             _ => None,
         });
         let stamps = stamps(carried);
-        if stamps.is_some() {
-            message.message_annotations.0.retain(|(key, _)| *key != *ANNOTATION);
+        let mut others = (0, Vec::new());
+        for (key, value) in &annotations.0 {
+            if stamps.is_none() || *key != *ANNOTATION {
+                key.encode(&mut others.1);
+                value.encode(&mut others.1);
+                others.0 += 1;
+            }
         }
-        Self {
-            tracker,
-            settled,
-            put_at,
-            bare: bare.into(),
-            header: message.header,
-            delivery_annotations: message.delivery_annotations,
-            annotations: message.message_annotations,
-            stamps,
-        }
+        let (wait, bare) = (Wait::None, bare.into());
+        Self { tracker, settled, put_at, wait, bare, head, others, stamps }
     }
 
     /// Octets, as the store's limit counts them.
     pub(crate) const fn octets(&self) -> usize {
-        self.bare.len() + 64
+        self.head.len() + self.others.1.len() + self.bare.len() + OVERHEAD
     }
 
     /// Writes header and annotations; returns where the SEND stamp's instant lies.
@@ -90,39 +98,44 @@ impl Stored {
         node: &[u8],
         now: impl Fn() -> Instant,
     ) -> Option<usize> {
-        if self.header != Header::default() {
-            self.header.encode(out);
-        }
-        if !self.delivery_annotations.is_empty() {
-            out.extend_from_slice(&[0x00, 0x53, section::DELIVERY_ANNOTATIONS]);
-            self.delivery_annotations.encode(out);
-        }
-        let Some(stamps) = &self.stamps else {
-            if !self.annotations.is_empty() {
-                out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
-                self.annotations.encode(out);
-            }
+        out.extend_from_slice(&self.head);
+        let (others, octets) = &self.others;
+        let pairs = others + u32::from(self.stamps.is_some());
+        if pairs == 0 {
             return None;
-        };
-        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS, 0xd1]);
-        let map = out.len();
-        out.extend_from_slice(&[0; 8]);
-        for (key, value) in &self.annotations.0 {
-            key.encode(out);
-            value.encode(out);
         }
-        let slot = stamps.write(out, node, now);
-        let size = ((out.len() - map - 4) as u32).to_be_bytes();
-        let count = (self.annotations.0.len() as u32 * 2 + 2).to_be_bytes();
-        for (slot, octet) in out.iter_mut().skip(map).zip(size.into_iter().chain(count)) {
-            *slot = octet;
+        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS, MAP32]);
+        let map = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&(pairs * 2).to_be_bytes());
+        out.extend_from_slice(octets);
+        // Last, so that whoever appends to the timeline next has nothing to move.
+        let slot = self.stamps.as_ref().and_then(|stamps| stamps.write(out, node, self.wait, now));
+        let size = (out.len() - map - 4) as u32;
+        if let Some(size_field) = out.get_mut(map..map + 4) {
+            size_field.copy_from_slice(&size.to_be_bytes());
         }
         slot
     }
 }
 
+/// Octets of the bare message, so that encoding it seldom has to move it.
+fn bare_guess(message: &Message) -> usize {
+    let body = match &message.body {
+        Body::Data(parts) => parts.iter().map(|part| part.len() + 8).sum(),
+        _ => 0,
+    };
+    body + 128
+}
+
 impl Stamps {
-    fn write(&self, out: &mut Vec<u8>, node: &[u8], now: impl Fn() -> Instant) -> Option<usize> {
+    fn write(
+        &self,
+        out: &mut Vec<u8>,
+        node: &[u8],
+        wait: Wait,
+        now: impl Fn() -> Instant,
+    ) -> Option<usize> {
         Symbol::from_static(ANNOTATION).encode(out);
         let start = start_binary32(out);
         match &self.base {
@@ -137,7 +150,7 @@ impl Stamps {
             stamps.stamp(Stage::Create, 0, self.created);
             stamps.stamp(Stage::Publish, 0, self.published);
             stamps.stamp(Stage::Serialize, 0, now());
-            stamps.stamp(Stage::Send, 0, Instant::UNFILLED)
+            stamps.stamp(Stage::Send, wait.code(), Instant::UNFILLED)
         });
         finish_binary32(out, start);
         slot

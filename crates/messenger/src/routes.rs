@@ -14,26 +14,36 @@ impl Routes {
 
     /// Where `address` leads.
     pub(crate) fn resolve(&self, address: &str) -> String {
-        for (pattern, to) in &self.0 {
-            if let Some(groups) = matches(pattern, address) {
-                return substitute(to, &groups);
-            }
-        }
-        address.to_owned()
+        self.find(address).unwrap_or_else(|| address.to_owned())
+    }
+
+    /// The `to` of a message instead of `to`, if it is to be another one: as the first rewrite that
+    /// fits says, else without user and password.
+    pub(crate) fn rewrite(&self, to: &str) -> Option<String> {
+        self.find(to).or_else(|| without_user(to))
+    }
+
+    fn find(&self, address: &str) -> Option<String> {
+        self.0.iter().find_map(|(pattern, to)| Some(substitute(to, &matches(pattern, address)?)))
     }
 }
 
-/// What the wildcards of `pattern` stand for in `text`. A wildcard is tried at its shortest and
-/// grows; only the last `*` and the last `%` are ever tried again, so that the work is at most the
-/// product of the two lengths.
+fn without_user(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(format!("{scheme}://{}", rest.get(user.len() + 1..)?))
+}
+
+/// What the wildcards of `pattern` stand for in `text`, each as little as can be. The work is the
+/// product of the two lengths, whatever the pattern.
 fn matches(pattern: &str, text: &str) -> Option<Vec<String>> {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
     if pattern.iter().filter(|c| matches!(c, '*' | '%')).count() > GROUPS_MAX {
         return None;
     }
-    // reach[p] is the set of text positions at which the pattern from p on may match; computed
-    // from the end, so each cell is looked at once.
+    // Whether the pattern from p on fits the text from t on; from the end, each cell once.
     let (rows, columns) = (pattern.len() + 1, text.len() + 1);
     let mut fits = vec![false; rows * columns];
     let cell = |p: usize, t: usize| p * columns + t;
@@ -112,6 +122,20 @@ mod tests {
             assert_eq!(routes.resolve(address), want);
         }
         assert_eq!(Routes::default().resolve("x"), "x");
+    }
+
+    #[test]
+    fn a_rewrite_or_else_no_password() {
+        let mut rewrites = Routes::default();
+        rewrites.add("amqp://%/orders".into(), "orders@$1".into());
+        for (to, want) in [
+            ("amqp://me:secret@host/orders", Some("orders@me:secret@host")),
+            ("amqp://me:secret@host/q@1", Some("amqp://host/q@1")),
+            ("amqp://host/q@1", None),
+            ("plain@name", None),
+        ] {
+            assert_eq!(rewrites.rewrite(to).as_deref(), want);
+        }
     }
 
     #[test]

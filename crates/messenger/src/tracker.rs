@@ -1,20 +1,46 @@
 //! Trackers: what became of what was put.
 
 use hopline_driver::engine::wire::{AmqpError, DeliveryState};
-use std::collections::VecDeque;
 
-/// Stands for one message that was put. Trackers of one messenger grow with each put.
+/// Set in trackers of messages that came.
+const INCOMING: u64 = 1 << 63;
+
+/// Stands for one message that was put, or that came. Of one kind, later ones are greater.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tracker(pub(crate) u64);
+pub struct Tracker(u64);
+
+/// A tracker's number in its window.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    Outgoing(u64),
+    Incoming(u64),
+}
+
+impl Tracker {
+    pub(crate) const fn outgoing(number: u64) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn incoming(number: u64) -> Self {
+        Self(number | INCOMING)
+    }
+
+    pub(crate) const fn number(self) -> Number {
+        match self.0 & INCOMING {
+            0 => Number::Outgoing(self.0),
+            _ => Number::Incoming(self.0 & !INCOMING),
+        }
+    }
+}
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// It fell out of the window, or never was.
+    /// It fell out of the window, never was, or came and was not taken yet.
     Unknown,
     /// In the store, on its way, or without an outcome yet.
     Pending,
-    /// The receiver took it.
+    /// The receiver took it. (For a message that came, the receiver is this messenger.)
     Accepted,
     /// The receiver holds it to be invalid.
     Rejected(Option<AmqpError>),
@@ -81,64 +107,5 @@ impl Counts {
     /// Messages of which the end is known.
     pub const fn ended(&self) -> u64 {
         self.accepted + self.rejected + self.released + self.modified + self.settled + self.aborted
-    }
-}
-
-/// The status of the last puts.
-#[derive(Debug)]
-pub(crate) struct Window {
-    statuses: VecDeque<Status>,
-    first: u64,
-    size: usize,
-}
-
-impl Window {
-    pub(crate) fn new(size: usize) -> Self {
-        Self { statuses: VecDeque::new(), first: 0, size }
-    }
-
-    /// A new message; its number.
-    pub(crate) fn push(&mut self) -> u64 {
-        self.statuses.push_back(Status::Pending);
-        let tracker = self.first + self.statuses.len() as u64 - 1;
-        while self.statuses.len() > self.size {
-            self.statuses.pop_front();
-            self.first += 1;
-        }
-        tracker
-    }
-
-    fn at(&self, tracker: u64) -> Option<usize> {
-        tracker.checked_sub(self.first).and_then(|at| usize::try_from(at).ok())
-    }
-
-    pub(crate) fn get(&self, tracker: u64) -> Status {
-        let status = self.at(tracker).and_then(|at| self.statuses.get(at));
-        status.cloned().unwrap_or(Status::Unknown)
-    }
-
-    pub(crate) fn set(&mut self, tracker: u64, status: Status) {
-        if let Some(slot) = self.at(tracker).and_then(|at| self.statuses.get_mut(at)) {
-            *slot = status;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_falls_out_of_the_window_is_unknown() {
-        let mut window = Window::new(2);
-        for n in 0..4 {
-            assert_eq!(window.push(), n);
-        }
-        window.set(0, Status::Accepted);
-        window.set(3, Status::Accepted);
-        let all: Vec<_> = (0..5).map(|n| window.get(n)).collect();
-        let want =
-            [Status::Unknown, Status::Unknown, Status::Pending, Status::Accepted, Status::Unknown];
-        assert_eq!(all, want);
     }
 }

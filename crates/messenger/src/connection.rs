@@ -1,0 +1,201 @@
+//! The task of one connection: how it is made, and its turns between waits.
+
+use crate::shared::Shared;
+use crate::state::{INBOUND_MAX, Peer, State};
+use crate::{Error, PeerId};
+use hopline_driver::engine::{Anonymous, ClientSasl, Config, Connection};
+use hopline_driver::timeline::Instant;
+use hopline_driver::{ClientTls, Clock, Flush, Io, Read, Transport, Url, Waiter, connect};
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+/// Makes the connection to `url` and serves it until it ends.
+pub(crate) async fn run(shared: Arc<Shared>, id: PeerId, url: Url) {
+    match open(&shared, &url).await {
+        Ok(io) => serve(&shared, id, io).await,
+        Err(reason) => {
+            let mut state = shared.lock();
+            state.lost(id, &Error::Connect { peer: url.host_port(), reason });
+            drop(state);
+            shared.tell();
+        }
+    }
+}
+
+async fn open(shared: &Shared, url: &Url) -> Result<Io, String> {
+    let (options, timeout, ca, config) = {
+        let state = shared.lock();
+        let options = &state.options;
+        (options.socket.clone(), options.timeout, options.ca.clone(), config(&state, url))
+    };
+    let socket = connect(&url.host, url.port, &options, timeout).await.map_err(|e| chain(&e))?;
+    let mut transport = if url.tls {
+        let tls = ClientTls::new(ca.as_deref()).map_err(|e| chain(&e))?;
+        Transport::client(&tls, &url.host).map_err(|e| chain(&e))?
+    } else {
+        Transport::Plain
+    };
+    match tokio::time::timeout(timeout, transport.handshake(&socket)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(format!("the TLS handshake failed: {error}")),
+        Err(_) => return Err("the TLS handshake took too long; is it a TLS port?".into()),
+    }
+    let sasl = match &url.user {
+        Some(user) => {
+            let password = url.password.clone().unwrap_or_default();
+            ClientSasl::Plain { user: user.clone(), password }
+        }
+        None => ClientSasl::Anonymous,
+    };
+    let engine = Connection::client(config, sasl, Clock.now());
+    Ok(Io::new(engine, Arc::new(socket), transport))
+}
+
+fn config(state: &State, url: &Url) -> Config {
+    Config {
+        // Brokers tell two containers of one name from each other, or don't let the second in.
+        container_id: format!("{}-{}", state.options.name, uuid::Uuid::new_v4().simple()),
+        hostname: Some(url.host.clone()),
+        ..Config::default()
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Takes in a peer that connected to us.
+pub(crate) fn take_in(shared: &Arc<Shared>, socket: TcpStream, name: String) {
+    let mut state = shared.lock();
+    if state.peers.values().filter(|peer| peer.is_inbound).count() >= INBOUND_MAX {
+        tracing::warn!(peer = name, "refused a connection: {INBOUND_MAX} are open");
+        return;
+    }
+    let config = Config { container_id: state.options.name.clone(), ..Config::default() };
+    let engine = Connection::server(config, Arc::new(Anonymous), Clock.now());
+    let io = Io::new(engine, Arc::new(socket), Transport::Plain);
+    let id = state.peers.insert(Peer::new(name, true));
+    drop(state);
+    let task = shared.clone();
+    shared.spawn(async move { serve(&task, id, io).await });
+}
+
+/// What a turn ended with.
+enum Turn {
+    /// Wait until the socket can be read or written, or until then.
+    Wait((bool, bool), Option<Instant>),
+    /// The connection is over.
+    Over(Option<Box<Io>>),
+}
+
+async fn serve(shared: &Shared, id: PeerId, io: Io) {
+    let socket = io.socket().clone();
+    let Some(wake) = shared.lock().adopt(id, io) else { return };
+    let mut waiter = Waiter::default();
+    loop {
+        let turn = shared.lock().turn(id);
+        shared.tell();
+        match turn {
+            Turn::Wait(interest, deadline) => {
+                waiter.ready(&socket, interest, deadline, &wake).await;
+            }
+            Turn::Over(Some(io)) => return io.close().await,
+            Turn::Over(None) => return,
+        }
+    }
+}
+
+impl State {
+    /// The connection is made. `None`: it is wanted no more.
+    fn adopt(&mut self, id: PeerId, io: Io) -> Option<Arc<Notify>> {
+        if self.is_stopping {
+            self.peers.remove(id);
+            self.is_changed = true;
+        }
+        let peer = self.peers.get_mut(id)?;
+        peer.io = Some(io);
+        Some(peer.wake.clone())
+    }
+
+    /// Reads, acts and writes on one connection.
+    fn turn(&mut self, id: PeerId) -> Turn {
+        let Some(peer) = self.peers.get_mut(id) else { return Turn::Over(None) };
+        peer.is_awake = true;
+        let Some(io) = peer.io.as_mut() else { return Turn::Over(None) };
+        let now = self.clock.now();
+        if io.engine().poll_timeout().is_some_and(|deadline| deadline <= now) {
+            io.engine_mut().handle_timeout(now);
+        }
+        // Room for what is to come.
+        if io.wants_write() {
+            self.flush(id);
+        }
+        self.read(id);
+        self.pump_peer(id);
+        self.flush(id);
+        let Some(peer) = self.peers.get_mut(id) else { return Turn::Over(None) };
+        let Some(io) = peer.io.as_mut() else { return Turn::Over(None) };
+        if io.is_finished() {
+            self.is_changed = true;
+            return Turn::Over(self.peers.remove(id).and_then(|peer| peer.io).map(Box::new));
+        }
+        // Until a full socket takes more, waking the task would be of no use.
+        peer.is_awake = io.wants_write();
+        Turn::Wait((io.wants_read(), io.wants_write()), io.engine().poll_timeout())
+    }
+
+    fn read(&mut self, id: PeerId) {
+        let Some(io) = self.io(id) else { return };
+        let read = io.read();
+        self.take_events(id);
+        if read == Read::End
+            && let Some(io) = self.io(id)
+        {
+            io.engine_mut().handle_eof();
+            self.take_events(id);
+        }
+    }
+
+    /// Writes what is ready on one connection.
+    pub(crate) fn flush(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let Some(io) = peer.io.as_mut() else { return };
+        match io.flush() {
+            Ok(Flush::Done | Flush::Blocked) => {}
+            Err(error) => {
+                tracing::debug!(%error, "write failed");
+                io.abandon();
+                io.engine_mut().handle_eof();
+                self.take_events(id);
+            }
+        }
+    }
+
+    /// Sends what waits for this connection: its window or its outbox may have room again.
+    fn pump_peer(&mut self, id: PeerId) {
+        let waits = self.senders.iter().filter(|(_, sender)| {
+            !sender.queue.is_empty() && sender.links.iter().any(|(peer, _)| *peer == id)
+        });
+        let waits: Vec<_> = waits.map(|(id, _)| id).collect();
+        waits.into_iter().for_each(|sender| self.pump(sender));
+    }
+
+    fn take_events(&mut self, id: PeerId) {
+        loop {
+            let now = self.clock.now();
+            let Some(event) = self.io(id).and_then(|io| io.engine_mut().poll_event(now)) else {
+                return;
+            };
+            self.on_event(id, event);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The way in: from the links to the application, credit for more, and outcomes.
+
+use crate::incoming::{Place, Received};
+use crate::messenger::Span;
+use crate::state::{Demand, End, State, Subscription};
+use crate::tracker::Status;
+use crate::{Error, PeerId, SubscriptionId};
+use hopline_driver::engine::wire::{DeliveryState, Serial};
+use hopline_driver::engine::{Delivery, LinkId};
+
+/// Messages of one subscription that may be without outcome before it gets no more credit.
+const UNSETTLED_MAX: usize = 16_384;
+
+impl State {
+    /// A whole delivery came.
+    pub(crate) fn arrived(&mut self, peer: PeerId, delivery: Delivery) {
+        let Some(End::Subscription(id)) = self.end(peer, delivery.link) else { return };
+        let node = self.stamping_node();
+        let Some(subscription) = self.subscriptions.get_mut(id) else { return };
+        let (now, number) = (self.clock.now(), self.counts.received);
+        self.counts.received += 1;
+        subscription.waiting += 1;
+        subscription.demand = subscription.demand.saturating_sub(1);
+        if !delivery.settled {
+            subscription.unsettled.push_back((delivery.id, number));
+        }
+        let address = subscription.address.clone();
+        let (queued_at, taken_at) = (now, now);
+        let received = Received { peer, delivery, number, address, queued_at, taken_at, node };
+        self.incoming.push_back(received);
+        self.is_changed = true;
+    }
+
+    /// Takes the oldest message.
+    pub(crate) fn get(&mut self) -> Option<Received> {
+        let mut received = self.incoming.pop_front()?;
+        received.taken_at = self.clock.now();
+        let place = received.place();
+        let status = if received.is_settled() { Status::Settled } else { Status::Pending };
+        // What was released without being taken has numbers too.
+        while self.incoming_window.next() < received.number {
+            self.incoming_window.push((place, Status::Released));
+        }
+        let (_, fallen) = self.incoming_window.push((place, status));
+        if let Some((place, Status::Pending)) = fallen
+            && self.options.accepts_beyond_window
+        {
+            // Gone with its link: then nothing is owed.
+            let _ = self.settle(place, &DeliveryState::Accepted, Span::One);
+        }
+        if let Some(End::Subscription(id)) = self.end(place.peer, place.link) {
+            if let Some(subscription) = self.subscriptions.get_mut(id) {
+                subscription.waiting = subscription.waiting.saturating_sub(1);
+            }
+            self.grant(id);
+        }
+        Some(received)
+    }
+
+    /// Grants what the demand says: in auto mode once half of the credit is used and half of what
+    /// came is taken.
+    pub(crate) fn grant(&mut self, id: SubscriptionId) {
+        let Some(subscription) = self.subscriptions.get_mut(id) else { return };
+        let Some(link) = subscription.link else { return };
+        if !subscription.is_attached || subscription.is_draining {
+            return;
+        }
+        let Some(peer) = self.peers.get_mut(subscription.peer) else { return };
+        let Some(io) = peer.io.as_mut() else { return };
+        let left = io.engine().credit(link);
+        let room = UNSETTLED_MAX.saturating_sub(subscription.unsettled.len());
+        let (wanted, is_due) = match self.demand {
+            Demand::Auto => {
+                let credit = self.options.credit;
+                (credit.saturating_sub(subscription.waiting), left <= credit / 2)
+            }
+            Demand::Each(_) => (subscription.demand, true),
+        };
+        let wanted = wanted.min(u32::try_from(room).unwrap_or(u32::MAX));
+        if is_due && wanted > left && io.engine_mut().set_credit(link, wanted).is_ok() {
+            peer.wake();
+        }
+    }
+
+    /// Sets the demand anew.
+    pub(crate) fn set_demand(&mut self, demand: Demand) {
+        self.demand = demand;
+        let ids: Vec<_> = self.subscriptions.keys().collect();
+        for id in ids {
+            self.start_demand(id);
+        }
+    }
+
+    /// A subscription comes under the demand. Credit can't be taken back, since messages may be on
+    /// their way for it: the sender is asked to use it up first.
+    pub(crate) fn start_demand(&mut self, id: SubscriptionId) {
+        let Some(subscription) = self.subscriptions.get_mut(id) else { return };
+        let Demand::Each(n) = self.demand else { return self.grant(id) };
+        subscription.demand = n;
+        let link = subscription.link.filter(|_| subscription.is_attached);
+        let Some((link, peer)) = link.zip(self.peers.get_mut(subscription.peer)) else { return };
+        let Some(io) = peer.io.as_mut() else { return };
+        if !subscription.is_draining && io.engine().credit(link) > n {
+            subscription.is_draining = io.engine_mut().drain(link).is_ok();
+            peer.wake();
+        }
+        self.grant(id);
+    }
+
+    /// The sender has used up its credit.
+    pub(crate) fn drained(&mut self, peer: PeerId, link: LinkId) {
+        let Some(End::Subscription(id)) = self.end(peer, link) else { return };
+        if let Some(subscription) = self.subscriptions.get_mut(id) {
+            subscription.is_draining = false;
+        }
+        self.is_changed = true;
+        self.grant(id);
+    }
+
+    /// Tells the outcome of one delivery, or of all of its link up to it.
+    pub(crate) fn settle(
+        &mut self,
+        place: Place,
+        outcome: &DeliveryState,
+        span: Span,
+    ) -> Result<(), Error> {
+        let end = self.end(place.peer, place.link);
+        let Some(End::Subscription(id)) = end else { return Err(Error::LinkGone) };
+        let subscription = self.subscriptions.get_mut(id).ok_or(Error::LinkGone)?;
+        let peer = self.peers.get_mut(place.peer).ok_or(Error::LinkGone)?;
+        let io = peer.io.as_mut().ok_or(Error::LinkGone)?;
+        let at = position(subscription, place.delivery).ok_or(Error::Tracker)?;
+        let first = match span {
+            Span::One => at,
+            Span::UpTo => 0,
+        };
+        let mut settled = Ok(());
+        for (delivery, number) in subscription.unsettled.drain(first..=at) {
+            let told = io.engine_mut().settle(place.link, delivery, outcome.clone());
+            settled = settled.and(told.map_err(|_| Error::LinkGone));
+            if let Some((_, status)) = self.incoming_window.get_mut(number) {
+                *status = Status::of(Some(outcome.clone()));
+            }
+        }
+        peer.wake();
+        self.grant(id);
+        settled
+    }
+
+    /// Gives back what came and was not taken; what is settled already stays.
+    pub(crate) fn release_incoming(&mut self) {
+        let incoming = std::mem::take(&mut self.incoming);
+        let (stays, unsettled): (Vec<_>, Vec<_>) =
+            incoming.into_iter().partition(Received::is_settled);
+        self.incoming = stays.into();
+        for received in unsettled {
+            // Gone with its link: then it is given back already.
+            let _ = self.settle(received.place(), &DeliveryState::Released, Span::One);
+        }
+    }
+
+    /// Ends a subscription; its messages without outcome go back to the sender.
+    pub(crate) fn unsubscribe(&mut self, id: SubscriptionId) {
+        let Some(subscription) = self.subscriptions.remove(id) else { return };
+        let Some(link) = subscription.link else { return };
+        let Some(peer) = self.peers.get_mut(subscription.peer) else { return };
+        peer.links.remove(link);
+        if let Some(io) = peer.io.as_mut() {
+            io.engine_mut().detach(link, true, None);
+        }
+        peer.wake();
+    }
+}
+
+/// Deliveries of a link come in the order of their ids.
+fn position(subscription: &Subscription, id: Serial) -> Option<usize> {
+    let unsettled = &subscription.unsettled;
+    let at = match unsettled.front() {
+        Some((first, _)) if *first == id => 0,
+        _ => unsettled.partition_point(|(other, _)| other.distance(id) < 0),
+    };
+    unsettled.get(at).filter(|(found, _)| *found == id).map(|_| at)
+}

@@ -1,0 +1,256 @@
+//! The way out: from the store to a link that can send, and what becomes of it.
+
+use crate::options::Sampling;
+use crate::outgoing::{Base, PutOptions, Stamps, Stored};
+use crate::state::{InFlight, OUTCOMES_MAX, Outcome, Put, Sender, State};
+use crate::tracker::Status;
+use crate::{Error, PeerId, SenderId};
+use hopline_driver::engine::wire::message::Message;
+use hopline_driver::engine::wire::{AmqpError, DeliveryTag, condition};
+use hopline_driver::engine::{LinkId, Outgoing};
+use hopline_driver::timeline::{Instant, TimelineId, Wait};
+use std::collections::VecDeque;
+
+impl State {
+    /// Puts a message into the store of its sender, and sends what can be sent.
+    pub(crate) fn put(
+        &mut self,
+        sender: SenderId,
+        mut message: Message,
+        how: PutOptions,
+    ) -> Result<u64, Error> {
+        let put_at = self.clock.now();
+        let (messages, octets) = self.stored;
+        if messages >= self.options.store_messages || octets >= self.options.store_octets {
+            return Err(Error::Full { messages, octets });
+        }
+        let to = message.properties.to.as_deref();
+        if let Some(rewritten) = to.and_then(|to| self.options.rewrites.rewrite(to)) {
+            message.properties.to = Some(rewritten);
+        }
+        let put = Put { status: Status::Pending, is_stored: true };
+        let (tracker, _) = self.outgoing_window.push(put);
+        let mut stored = Stored::new(&message, (tracker, how.settled, put_at), |carried| {
+            let base = self.timeline_base(carried)?;
+            let created = how.created.unwrap_or(put_at);
+            Some(Stamps { base, due: how.due, created, published: put_at })
+        });
+        self.stored = (messages + 1, octets + stored.octets());
+        self.counts.put += 1;
+        if let Some(sender) = self.senders.get_mut(sender) {
+            if !sender.queue.is_empty() {
+                stored.wait = Wait::Order;
+            }
+            sender.queue.push_back(stored);
+        }
+        self.pump(sender);
+        Ok(tracker)
+    }
+
+    fn timeline_base(&mut self, carried: Option<bytes::Bytes>) -> Option<Base> {
+        match (self.options.sampling, carried) {
+            (Sampling::Off, _) | (Sampling::OnlyCarried, None) => None,
+            (_, Some(octets)) => Some(Base::Carried(octets)),
+            (Sampling::All, None) => Some(Base::New(self.next_timeline())),
+            (Sampling::OneIn(n), None) => {
+                self.puts = (self.puts + 1) % n.max(1);
+                (self.puts == 0).then(|| Base::New(self.next_timeline()))
+            }
+        }
+    }
+
+    fn next_timeline(&mut self) -> TimelineId {
+        self.timelines += 1;
+        let mut id = [0; 16];
+        let (base, number) = id.split_at_mut(8);
+        base.copy_from_slice(&self.id_base);
+        number.copy_from_slice(&self.timelines.to_be_bytes());
+        TimelineId(id)
+    }
+
+    /// Sends what a sender's links can send.
+    pub(crate) fn pump(&mut self, id: SenderId) {
+        while let Some((peer, link)) = self.free_link(id) {
+            if self.send_first(id, peer, link).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// The next link, in turn, that can take the sender's first message.
+    fn free_link(&mut self, id: SenderId) -> Option<(PeerId, LinkId)> {
+        let sender = self.senders.get_mut(id)?;
+        let first = sender.queue.front_mut()?;
+        let mut wait = Wait::NoConsumer;
+        for (at, (peer, link)) in sender.links.iter().enumerate() {
+            let io = self.peers.get(*peer).and_then(|peer| peer.io.as_ref());
+            match io.map_or(Some(Wait::NoConsumer), |io| io.engine().send_block(*link)) {
+                Some(block) => wait = block,
+                None => {
+                    let free = (*peer, *link);
+                    let links = sender.links.len();
+                    sender.links.rotate_left((at + 1) % links);
+                    return Some(free);
+                }
+            }
+        }
+        if first.wait == Wait::None {
+            first.wait = wait;
+        }
+        None
+    }
+
+    fn send_first(&mut self, id: SenderId, peer_id: PeerId, link: LinkId) -> Option<()> {
+        let stored = self.senders.get_mut(id)?.queue.pop_front()?;
+        let peer = self.peers.get_mut(peer_id)?;
+        let io = peer.io.as_mut()?;
+        let outgoing = Outgoing {
+            tag: DeliveryTag::from(stored.tracker),
+            settled: stored.settled,
+            format: 0,
+            token: self.in_flight.vacant_key() as u64,
+            bare: stored.bare.clone(),
+        };
+        let (node, clock) = (&self.node, self.clock);
+        let sent = io
+            .engine_mut()
+            .send(link, outgoing, |out| stored.write_head(out, node, || clock.now()));
+        peer.wake();
+        let (tracker, octets, put_at) = (stored.tracker, stored.octets(), stored.put_at);
+        if let Err(error) = sent {
+            let error = AmqpError::new(condition::MESSAGE_SIZE_EXCEEDED, error.to_string());
+            self.finish(tracker, octets, Status::Rejected(Some(error)));
+            self.note(put_at, false);
+            return Some(());
+        }
+        self.counts.sent += 1;
+        if let Some(put) = self.outgoing_window.get_mut(tracker) {
+            put.is_stored = false;
+        }
+        if stored.settled {
+            self.finish(tracker, octets, Status::Settled);
+            self.note(put_at, true);
+        } else {
+            let link = (peer_id, link);
+            self.in_flight.insert(InFlight { tracker, sender: id, link, octets, put_at });
+        }
+        Some(())
+    }
+
+    /// An outcome came.
+    pub(crate) fn ended(&mut self, token: u64, status: Status) {
+        let key = usize::try_from(token).ok();
+        let Some(sent) = key.and_then(|key| self.in_flight.try_remove(key)) else { return };
+        self.note(sent.put_at, matches!(status, Status::Accepted | Status::Settled));
+        self.finish(sent.tracker, sent.octets, status);
+    }
+
+    fn note(&mut self, put_at: Instant, good: bool) {
+        if self.outcomes.len() == OUTCOMES_MAX {
+            self.outcomes.pop_front();
+        }
+        let delay_ns = self.clock.now().since_ns(put_at);
+        self.outcomes.push_back(Outcome { delay_ns, good });
+    }
+
+    fn finish(&mut self, tracker: u64, octets: usize, status: Status) {
+        self.counts.count(&status);
+        if let Some(put) = self.outgoing_window.get_mut(tracker) {
+            *put = Put { status, is_stored: false };
+        }
+        let (messages, stored) = self.stored;
+        self.stored = (messages.saturating_sub(1), stored.saturating_sub(octets));
+        self.is_changed = true;
+    }
+
+    /// A sender's way is gone: what was on it will have no outcome.
+    pub(crate) fn abort_sender(&mut self, id: SenderId, error: Error) {
+        let Some(sender) = self.senders.remove(id) else { return };
+        self.by_address.remove(&sender.address);
+        let stored = sender.queue.iter().map(|stored| (stored.tracker, stored.octets())).collect();
+        let aborted = self.abort(stored, |sent| sent.sender == id);
+        // Whoever waits for the sender itself learns it from there.
+        let _ = sender.fate.set(error.clone());
+        if aborted > 0 {
+            self.send_failures.push(error);
+        }
+        self.is_changed = true;
+    }
+
+    /// A link of an address of our own is gone: what it carried will have no outcome.
+    pub(crate) fn abort_link(&mut self, id: SenderId, link: (PeerId, LinkId)) {
+        self.abort(Vec::new(), |sent| sent.link == link);
+        self.forget_if_idle(id);
+    }
+
+    /// What was sent by senders that are gone themselves.
+    pub(crate) fn abort_rest(&mut self) {
+        self.abort(Vec::new(), |_| true);
+    }
+
+    fn abort(&mut self, mut gone: Vec<(u64, usize)>, is_gone: impl Fn(&InFlight) -> bool) -> usize {
+        self.in_flight.retain(|_, sent| {
+            let is_gone = is_gone(sent);
+            if is_gone {
+                gone.push((sent.tracker, sent.octets));
+            }
+            !is_gone
+        });
+        let aborted = gone.len();
+        for (tracker, octets) in gone {
+            self.finish(tracker, octets, Status::Aborted);
+        }
+        aborted
+    }
+
+    /// The sender of an address of our own.
+    pub(crate) fn local_sender(&mut self, node: &str) -> SenderId {
+        match self.by_address.get(node) {
+            Some(id) => *id,
+            None => self.new_sender(node, node, None),
+        }
+    }
+
+    pub(crate) fn new_sender(
+        &mut self,
+        address: &str,
+        node: &str,
+        peer: Option<PeerId>,
+    ) -> SenderId {
+        let id = self.senders.insert(Sender {
+            address: address.to_owned(),
+            peer,
+            node: node.to_owned(),
+            links: VecDeque::new(),
+            queue: VecDeque::new(),
+            fate: Default::default(),
+        });
+        self.by_address.insert(address.to_owned(), id);
+        id
+    }
+
+    /// Peers may name any number of our addresses; those without link and message are forgotten.
+    fn forget_if_idle(&mut self, id: SenderId) {
+        let idle = |sender: &Sender| sender.links.is_empty() && sender.queue.is_empty();
+        if self.senders.get(id).is_some_and(idle)
+            && let Some(sender) = self.senders.remove(id)
+        {
+            self.by_address.remove(&sender.address);
+        }
+    }
+
+    /// What sending waits for, for people.
+    pub(crate) fn outgoing_summary(&self) -> String {
+        let waiting = self.senders.values().find(|sender| !sender.queue.is_empty());
+        let first = waiting.map_or_else(String::new, |sender| {
+            let why = match sender.queue.front().map(|stored| stored.wait) {
+                Some(Wait::NoConsumer) => "that no receiver is attached to",
+                Some(Wait::NoCredit | Wait::Order) => "whose receiver grants no credit",
+                _ => "whose receiver does not read",
+            };
+            format!(", such as to {:?}, {why}", sender.node)
+        });
+        let (messages, unsent) = (self.stored.0, self.unsent());
+        format!("{messages} messages have no outcome, {unsent} of them could not be sent{first}")
+    }
+}
