@@ -6,6 +6,7 @@ mod client;
 mod messages;
 mod raw;
 
+#[allow(unused_imports, reason = "no test file needs all of it")]
 pub use client::Client;
 #[allow(unused_imports, reason = "no test file needs all of it")]
 pub use messages::*;
