@@ -5,7 +5,7 @@ use crate::broker::Broker;
 use crate::config::{Config, ListenerConfig, User};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Authenticator, Connection, plain_parts};
-use hopline_driver::{Clock, Io, Listener, ServerTls, TcpStream, Transport, Waiter, listen};
+use hopline_driver::{Clock, Io, Listener, ServerTls, Socket, Transport, Waiter, listen};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -164,7 +164,7 @@ async fn accept(shared: Rc<Shared>, listener: Listener, tls: Option<Tls>) {
     }
 }
 
-async fn serve(shared: Rc<Shared>, socket: TcpStream, peer: SocketAddr, mut transport: Transport) {
+async fn serve(shared: Rc<Shared>, socket: Socket, peer: SocketAddr, mut transport: Transport) {
     let patience = shared.engine.handshake_timeout;
     match tokio::time::timeout(patience, transport.handshake(&socket)).await {
         Ok(Ok(())) => {}

@@ -28,7 +28,8 @@ pub use options::{EffectiveOptions, SocketOptions};
 pub use socket::{Listener, connect, listen};
 #[cfg(feature = "tls")]
 pub use tls::{ClientTls, ServerTls, TlsSession};
-pub use tokio::net::TcpStream;
+/// A connected socket, as [`connect`] and [`Listener`] give it and [`Io`] takes it.
+pub use tokio::net::TcpStream as Socket;
 pub use transport::Transport;
 pub use url::Url;
 pub use waiter::Waiter;

@@ -5,9 +5,8 @@ use crate::state::{INBOUND_MAX, Peer, State};
 use crate::{Error, PeerId};
 use hopline_driver::engine::{Anonymous, ClientSasl, Config, Connection};
 use hopline_driver::timeline::Instant;
-use hopline_driver::{ClientTls, Clock, Flush, Io, Read, Transport, Url, Waiter, connect};
+use hopline_driver::{ClientTls, Clock, Flush, Io, Read, Socket, Transport, Url, Waiter, connect};
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 /// Makes the connection to `url` and serves it until it ends.
@@ -74,7 +73,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Takes in a peer that connected to us.
-pub(crate) fn take_in(shared: &Arc<Shared>, socket: TcpStream, name: String) {
+pub(crate) fn take_in(shared: &Arc<Shared>, socket: Socket, name: String) {
     let mut state = shared.lock();
     if state.peers.values().filter(|peer| peer.is_inbound).count() >= INBOUND_MAX {
         tracing::warn!(peer = name, "refused a connection: {INBOUND_MAX} are open");

@@ -6,8 +6,8 @@ use hopline_driver::SocketOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which messages are stamped on their way out. A message that carries a timeline already is stamped
-/// with all settings but `Off`; what comes in is stamped likewise.
+/// Which messages are stamped on their way out. A message that carries a timeline already is
+/// stamped with all settings but `Off`; what comes in is stamped likewise.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Sampling {
     /// All.

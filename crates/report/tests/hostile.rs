@@ -8,7 +8,12 @@ use flate2::{Compression, write::GzEncoder};
 use hopline_report::{DETAIL_LIMIT, Error, Format, Options, Outcome, Wanted, run};
 use hopline_timeline::record::MAX_LINE_OCTETS;
 
-const GOOD: &str = r#"{"hopline":"message","schema":1,"seq":0,"id":"ID","address":"q","octets":1,"nodes":[{"name":"pub","kind":"monotonic","host":"0101010101010101010101010101010a","wall_offset_ns":"0","error_bound_ns":"0"}],"stamps":[{"node":0,"stage":"CREATE","at_ns":"100"},{"node":0,"stage":"SEND","at_ns":"350"}]}"#;
+const GOOD: &str = concat!(
+    r#"{"hopline":"message","schema":1,"seq":0,"id":"ID","address":"q","octets":1,"node"#,
+    r#"s":[{"name":"pub","kind":"monotonic","host":"0101010101010101010101010101010a",""#,
+    r#"wall_offset_ns":"0","error_bound_ns":"0"}],"stamps":[{"node":0,"stage":"CREATE","#,
+    r#""at_ns":"100"},{"node":0,"stage":"SEND","at_ns":"350"}]}"#,
+);
 
 fn good(id: u128) -> String {
     GOOD.replace("ID", &format!("{id:032x}"))
