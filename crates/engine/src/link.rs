@@ -44,14 +44,31 @@ pub(crate) struct Partial {
 pub(crate) struct Credit {
     pub(crate) delivery_count: Serial,
     pub(crate) link_credit: u32,
+    /// What the receiver took back; the sender may have used it before it knew.
+    pub(crate) recalled: u32,
     pub(crate) drain: bool,
 }
 
 impl Credit {
-    /// One delivery goes.
-    pub(crate) const fn spend(&mut self) {
-        self.delivery_count = self.delivery_count.add(1);
-        self.link_credit = self.link_credit.saturating_sub(1);
+    /// Credit for `n` deliveries is used.
+    pub(crate) const fn spend(&mut self, n: u32) {
+        self.delivery_count = self.delivery_count.add(n);
+        let beyond = n.saturating_sub(self.link_credit);
+        self.link_credit = self.link_credit.saturating_sub(n);
+        self.recalled = self.recalled.saturating_sub(beyond);
+    }
+
+    /// Whether nothing may come any more.
+    pub(crate) const fn is_used_up(&self) -> bool {
+        self.link_credit == 0 && self.recalled == 0
+    }
+
+    /// The receiver grants `credit` in place of what is left.
+    pub(crate) const fn grant(&mut self, credit: u32) {
+        let before = self.link_credit.saturating_add(self.recalled);
+        self.link_credit = credit;
+        self.recalled = before.saturating_sub(credit);
+        self.drain = false;
     }
 
     /// What a receiver's flow leaves to its sender: what it granted, less what was sent since.
@@ -139,7 +156,7 @@ mod tests {
         for start in [0, 0x7fff_fff0_u32, 0xffff_fff0] {
             let mut credit = Credit { delivery_count: Serial(start), ..Credit::default() };
             credit.granted(&flow(Some(start), 30), Serial(start));
-            (0..20).for_each(|_| credit.spend());
+            (0..20).for_each(|_| credit.spend(1));
             assert_eq!(credit.link_credit, 10);
             credit.granted(&flow(Some(start), 30), Serial(start));
             assert_eq!(credit.link_credit, 10, "the same flow again gives nothing");
@@ -152,5 +169,23 @@ mod tests {
             credit.use_up();
             assert_eq!((credit.link_credit, credit.delivery_count), (0, Serial(start).sub(1)));
         }
+    }
+
+    #[test]
+    fn credit_that_is_taken_back_may_have_been_used_and_no_more_than_that() {
+        let mut credit = Credit::default();
+        credit.grant(10);
+        credit.spend(3);
+        credit.grant(2);
+        credit.grant(4);
+        for left in (0..7).rev() {
+            assert!(!credit.is_used_up());
+            credit.spend(1);
+            assert_eq!(credit.link_credit + credit.recalled, left);
+        }
+        assert!(credit.is_used_up() && credit.delivery_count == Serial(10));
+        credit.grant(u32::MAX);
+        credit.grant(0);
+        assert!(!credit.is_used_up());
     }
 }

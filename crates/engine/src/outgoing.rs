@@ -95,7 +95,7 @@ impl Connection {
             return Err(CommandError::MessageSize);
         }
         session.next_delivery_out = delivery_id.add(1);
-        link.credit.spend();
+        link.credit.spend(1);
         if !delivery.settled {
             session.sent.push(delivery_id, Sent { link: id, token: delivery.token });
         }

@@ -331,3 +331,26 @@ fn as_many_deliveries_are_unsettled_as_we_allow_and_no_more() {
     script.send(&support::disposition(Role::Receiver, 1, 1, None));
     assert_eq!(send_all(&mut script, link), (1, Wait::NoCredit));
 }
+
+#[test]
+fn credit_that_is_lowered_covers_what_was_on_its_way() {
+    let (mut script, link) = Script::attached(config(), Role::Sender, 5);
+    script.end.connection.set_credit(link, 1).unwrap();
+    (0..5).for_each(|id| script.transfer(&transfer(0, id), b"x"));
+    assert_eq!(script.end.deliveries().len(), 5);
+    assert_eq!(script.end.connection.credit(link), 0);
+    script.heard();
+    script.transfer(&transfer(0, 5), b"x");
+    let complaint = script.complaint();
+    assert_eq!(complaint, Some(Complaint::Link(condition::TRANSFER_LIMIT_EXCEEDED)));
+}
+
+#[test]
+fn a_drain_asked_for_before_the_peer_has_attached_is_met() {
+    let mut pair = Pair::open();
+    let session = pair.begin();
+    let receiver = pair.client.connection.attach(session, options("l", Role::Receiver)).unwrap();
+    pair.client.connection.drain(receiver).unwrap();
+    pair.run();
+    assert!(matches!(pair.client.take_events().pop(), Some(Event::Drained { .. })));
+}

@@ -91,7 +91,8 @@ fn a_refused_attach_gets_an_attach_without_terminus_and_a_closing_detach() {
 
 #[test]
 fn who_is_gone_before_the_answer_leaves_nothing_behind() {
-    let finish: [&dyn Fn(&mut Script, LinkId); 4] = [
+    type Finish<'a> = &'a dyn Fn(&mut Script, LinkId);
+    let finish: [Finish<'_>; 4] = [
         &|s, l| s.end.connection.detach(l, true, None),
         &|s, l| s.end.connection.refuse(l, AmqpError::new(condition::NOT_FOUND, "gone")),
         &|s, l| {

@@ -112,7 +112,8 @@ impl Connection {
         if link.local == Half::Ended {
             return;
         }
-        let wants_flow = link.role == Role::Receiver && link.credit.link_credit > 0;
+        let asked = link.credit.link_credit > 0 || link.credit.drain;
+        let wants_flow = link.role == Role::Receiver && asked;
         let attach = Box::new(attach);
         self.events.push_back(Event::Attached { link: id, attach });
         if wants_flow {

@@ -37,9 +37,7 @@ impl Connection {
             Role::Receiver => {
                 let count = flow.delivery_count.map(Serial);
                 if let Some(count) = count.filter(|c| c.distance(link.credit.delivery_count) > 0) {
-                    let used = count.steps_from(link.credit.delivery_count);
-                    link.credit.link_credit = link.credit.link_credit.saturating_sub(used);
-                    link.credit.delivery_count = count;
+                    link.credit.spend(count.steps_from(link.credit.delivery_count));
                 }
                 if link.credit.drain && link.credit.link_credit == 0 {
                     link.credit.drain = false;
@@ -70,10 +68,7 @@ impl Connection {
     /// # Errors
     /// The link is gone, or we are its sender.
     pub fn set_credit(&mut self, id: LinkId, credit: u32) -> Result<(), CommandError> {
-        self.update_credit(id, |link| {
-            link.credit.link_credit = credit;
-            link.credit.drain = false;
-        })
+        self.update_credit(id, |link| link.credit.grant(credit))
     }
 
     /// Asks the sender to use up its credit now; [`Event::Drained`] tells when it has.

@@ -75,11 +75,11 @@ impl Connection {
         let mut partial = first_transfer(session_id, session, &transfer)?;
         session.next_delivery_in = Some(partial.id.add(1));
         check_modes(id, link, &transfer)?;
-        if link.credit.link_credit == 0 {
+        if link.credit.is_used_up() {
             let text = "a transfer came although the link has no credit";
             return Err(Fault::link(id, condition::TRANSFER_LIMIT_EXCEEDED, text));
         }
-        link.credit.spend();
+        link.credit.spend(1);
         if transfer.aborted {
             return Ok(());
         }
