@@ -1,4 +1,5 @@
 //! Addresses: topics, dynamic nodes, the anonymous relay, and who may use what.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

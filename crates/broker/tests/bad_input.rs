@@ -1,5 +1,6 @@
 //! Peers that break the rules, or the connection: they are told if they can be, nobody else
 //! suffers, and what was accepted is still there.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! What happens where a limit is reached: the peer is told, others go on, nothing accepted is lost.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Queues: who gets a message, in which order, and what becomes of one that is not accepted.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Peers that do not read: they bind a bounded amount of memory, and others go on.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

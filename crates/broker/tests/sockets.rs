@@ -1,5 +1,6 @@
 //! TCP_NODELAY of the broker's accepted sockets, asked of the kernel: the broker runs in this
 //! process, so its sockets are among our descriptors.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 #![cfg(target_os = "linux")]
 
 mod support;

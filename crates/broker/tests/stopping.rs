@@ -1,4 +1,5 @@
 //! The broker stops: peers are told, what is left is counted, nobody holds it up for long.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! What the broker adds to a message's timeline, and that it leaves all else as it came.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

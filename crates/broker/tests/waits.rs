@@ -1,4 +1,5 @@
 //! The DEQUEUE stamp tells why a message waited.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;
 

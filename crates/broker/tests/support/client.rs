@@ -72,8 +72,11 @@ impl Client {
         let deadline = self.io.engine().poll_timeout();
         let interest = (self.io.wants_read(), blocked);
         let wake = Notify::new();
-        let ready = self.waiter.ready(&socket, interest, deadline, &wake);
-        let _ = timeout(wait, ready).await;
+        // A timer would take a millisecond to find that there is nothing to wait for.
+        if !wait.is_zero() {
+            let ready = self.waiter.ready(&socket, interest, deadline, &wake);
+            let _ = timeout(wait, ready).await;
+        }
         let now = Clock.now();
         self.io.engine_mut().handle_timeout(now);
         let read = self.io.read();
@@ -145,6 +148,16 @@ impl Client {
             true => Err(self.detached(id).await.expect("a reason")),
             false => Ok((id, answer)),
         }
+    }
+
+    /// Attaches and grants without waiting for any answer.
+    pub fn attach_only(&mut self, options: AttachOptions) -> LinkId {
+        let session = self.session;
+        self.io.engine_mut().attach(session, options).expect("a free handle")
+    }
+
+    pub fn grant_only(&mut self, link: LinkId, credit: u32) {
+        self.io.engine_mut().set_credit(link, credit).expect("attached");
     }
 
     pub fn options(&mut self, role: Role, source: Source, target: Target) -> AttachOptions {
