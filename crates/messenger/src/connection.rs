@@ -106,6 +106,8 @@ async fn serve(shared: &Shared, id: PeerId, io: Io) {
         match turn {
             Turn::Wait(interest, deadline) => {
                 waiter.ready(&socket, interest, deadline, &wake).await;
+                // A peer that talks without pause must not keep other tasks from running.
+                tokio::task::coop::consume_budget().await;
             }
             Turn::Over(Some(io)) => return io.close().await,
             Turn::Over(None) => return,
