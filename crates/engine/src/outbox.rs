@@ -182,7 +182,8 @@ mod tests {
     fn octets(outbox: &Outbox) -> Vec<u8> {
         let mut slices = [IoSlice::new(&[]); 64];
         let n = outbox.slices(&mut slices);
-        slices[..n].iter().flat_map(|slice| slice.to_vec()).collect()
+        let slices: Vec<&[u8]> = slices[..n].iter().map(|slice| &**slice).collect();
+        slices.concat()
     }
 
     #[test]
