@@ -1,7 +1,7 @@
 //! The task of one connection: how it is made, and its turns between waits.
 
 use crate::shared::Shared;
-use crate::state::{INBOUND_MAX, Peer, State};
+use crate::state::{Peer, State};
 use crate::{Error, PeerId};
 use hopline_driver::engine::{Anonymous, ClientSasl, Config, Connection};
 use hopline_driver::timeline::Instant;
@@ -75,8 +75,9 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// Takes in a peer that connected to us.
 pub(crate) fn take_in(shared: &Arc<Shared>, socket: Socket, name: String) {
     let mut state = shared.lock();
-    if state.peers.values().filter(|peer| peer.is_inbound).count() >= INBOUND_MAX {
-        tracing::warn!(peer = name, "refused a connection: {INBOUND_MAX} are open");
+    let open = state.peers.values().filter(|peer| peer.is_inbound).count();
+    if open >= state.options.inbound_max {
+        tracing::warn!(peer = name, open, "refused a connection; raise Builder::inbound_max");
         return;
     }
     let config = Config { container_id: state.options.name.clone(), ..Config::default() };

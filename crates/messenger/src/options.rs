@@ -33,6 +33,7 @@ pub struct Builder {
     pub(crate) outgoing_window: usize,
     pub(crate) incoming_window: usize,
     pub(crate) accepts_beyond_window: bool,
+    pub(crate) inbound_max: usize,
     pub(crate) sampling: Sampling,
     pub(crate) routes: Routes,
     pub(crate) rewrites: Routes,
@@ -51,6 +52,7 @@ impl Default for Builder {
             outgoing_window: 10_000,
             incoming_window: 10_000,
             accepts_beyond_window: false,
+            inbound_max: 1024,
             sampling: Sampling::All,
             routes: Routes::default(),
             rewrites: Routes::default(),
@@ -127,6 +129,14 @@ impl Builder {
     #[must_use]
     pub const fn accept_beyond_window(mut self, accept: bool) -> Self {
         self.accepts_beyond_window = accept;
+        self
+    }
+
+    /// Connections that peers may make to us at a time, where we listen; more are closed at once.
+    /// 1,024 by default.
+    #[must_use]
+    pub const fn inbound_max(mut self, connections: usize) -> Self {
+        self.inbound_max = connections;
         self
     }
 

@@ -21,9 +21,6 @@ use tokio::task::JoinHandle;
 /// Outcomes that are kept until somebody asks; the oldest go first.
 pub(crate) const OUTCOMES_MAX: usize = 65_536;
 
-/// Connections that others may have made to us; more are closed at once.
-pub(crate) const INBOUND_MAX: usize = 1024;
-
 /// The end of one message, and how long it took.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {

@@ -5,10 +5,14 @@
 mod common;
 
 use common::{builder, listening, numbered};
-use hopline_messenger::driver::engine::wire::{AmqpError, condition};
-use hopline_messenger::driver::engine::{Anonymous, Config, Connection, Event};
+use hopline_messenger::driver::engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
+use hopline_messenger::driver::engine::wire::terminus::{Source, Target, TargetKind};
+use hopline_messenger::driver::engine::wire::{AmqpError, Role, condition};
+use hopline_messenger::driver::engine::{Anonymous, AttachOptions, ClientSasl, Config, Connection};
+use hopline_messenger::driver::engine::{Event, LinkId, Outgoing};
 use hopline_messenger::driver::{Clock, Io, Read, SocketOptions, Transport, Waiter, listen};
-use hopline_messenger::{Error, Status};
+use hopline_messenger::timeline::ANNOTATION;
+use hopline_messenger::{DeliveryState, Error, Sampling, Status, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -118,7 +122,8 @@ async fn all_calls_that_wait_learn_of_the_loss() {
 
 #[tokio::test]
 async fn a_lost_subscription_is_an_error_of_next() {
-    let (peer, url) = listening(builder("peer"), "q").await;
+    let hasty = builder("peer").timeout(Duration::from_millis(50));
+    let (peer, url) = listening(hasty, "q").await;
     let reader = builder("reader").build();
     reader.subscribe(&url).await.unwrap();
     peer.put("q", numbered(1)).unwrap();
@@ -200,6 +205,98 @@ async fn dropping_the_last_clone_closes() {
         }
     };
     timeout(Duration::from_secs(2), gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn no_more_peers_than_allowed_are_let_in() {
+    let (listener, url) = listening(builder("listener").inbound_max(1), "q").await;
+    let (first, second) = (builder("first").build(), builder("second").build());
+    first.connect(&url).await.unwrap();
+    let error = second.connect(&url).await.unwrap_err();
+    assert!(matches!(error, Error::Connect { .. }), "{error}");
+    first.stop().await.unwrap();
+    while !listener.connections().is_empty() {
+        sleep(Duration::from_millis(2)).await;
+    }
+    second.connect(&url).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_timeline_of_nonsense_harms_nobody() {
+    let (receiver, url) = listening(builder("receiver"), "q").await;
+    let sender = builder("sender").timelines(Sampling::Off).build();
+    let header = [[1].as_slice(), &[0; 19]].concat();
+    let nonsense: [Value; 5] = [
+        Value::Binary(vec![1; 7].into()),
+        Value::Binary(vec![9; 4000].into()),
+        Value::Binary([header.as_slice(), &[0x80, 0xff, 1]].concat().into()),
+        Value::Binary([header.as_slice(), &[0xee; 60_000]].concat().into()),
+        Value::from("text"),
+    ];
+    for value in nonsense {
+        let mut message = numbered(1);
+        message.message_annotations.0.push((ANNOTATION.into(), value.clone()));
+        sender.put(&url, message).unwrap();
+        let received = receiver.next().await.unwrap();
+        assert!(received.timeline().is_none() && received.has_annotation(), "{value:?}");
+        assert_eq!(received.message().unwrap().message_annotations.get(ANNOTATION), Some(&value));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_can_be_rejected() {
+    let (receiver, url) = listening(builder("receiver"), "q").await;
+    let url = url.replace("amqp://", "");
+    let (address, _) = url.split_once('/').unwrap();
+    let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let engine = Connection::client(Config::default(), ClientSasl::Anonymous, Clock.now());
+    let mut io = Io::new(engine, Arc::new(socket), Transport::Plain);
+    let (wake, mut waiter) = (Notify::new(), Waiter::default());
+    let rejected = tokio::spawn(async move {
+        loop {
+            io.read();
+            while let Some(event) = io.engine_mut().poll_event(Clock.now()) {
+                match event {
+                    Event::Opened(_) => attach_sender(io.engine_mut()),
+                    Event::Credit { link } => send_garbage(io.engine_mut(), link),
+                    Event::Outcome { state, .. } => return state,
+                    _ => {}
+                }
+            }
+            io.flush().unwrap();
+            let (socket, interest) = (io.socket().clone(), (io.wants_read(), io.wants_write()));
+            waiter.ready(&socket, interest, None, &wake).await;
+        }
+    });
+    let received = receiver.next().await.unwrap();
+    let error = received.message().unwrap_err();
+    assert!(matches!(error, Error::Message { .. }), "{error}");
+    assert!(received.timeline().is_none());
+    assert_eq!(received.delivery_count(), 0);
+    receiver.reject(&received, None).unwrap();
+    assert!(matches!(rejected.await.unwrap(), Some(DeliveryState::Rejected(_))));
+}
+
+fn attach_sender(engine: &mut Connection) {
+    let session = engine.begin().unwrap();
+    let options = AttachOptions {
+        name: "garbage".into(),
+        role: Role::Sender,
+        source: Source::default(),
+        target: TargetKind::Target(Target::at("q")),
+        snd_settle_mode: SenderSettleMode::Mixed,
+        rcv_settle_mode: ReceiverSettleMode::First,
+        desired_capabilities: Vec::new(),
+        properties: Default::default(),
+    };
+    engine.attach(session, options).unwrap();
+}
+
+fn send_garbage(engine: &mut Connection, link: LinkId) {
+    let bare = vec![0xff; 40].into();
+    let garbage = Outgoing { tag: 1.into(), settled: false, format: 0, token: 0, bare };
+    // Later credit finds it sent.
+    let _ = engine.send(link, garbage, |_| None);
 }
 
 #[tokio::test]

@@ -194,6 +194,47 @@ async fn credit_bounds_what_waits_here() {
     }
 }
 
+/// A subscriber that never tells outcomes is sent no more than 16,384 messages.
+#[tokio::test]
+async fn unsettled_messages_are_bounded() {
+    let (receiver, url) = listening(builder("receiver").credit(5000), "q").await;
+    let sender = builder("sender").store(20_000, 1 << 30).timelines(Sampling::Off).build();
+    for n in 0..16_500 {
+        sender.put(&url, numbered(n)).unwrap();
+    }
+    let mut last = receiver.next().await.unwrap();
+    for _ in 1..16_384 {
+        last = receiver.next().await.unwrap();
+    }
+    sleep(MOMENT).await;
+    assert!(receiver.get().is_none());
+    receiver.settle(&last, DeliveryState::Accepted, Span::UpTo).unwrap();
+    for _ in 16_384..16_500 {
+        receiver.accept(&receiver.next().await.unwrap()).unwrap();
+    }
+    sender.send().await.unwrap();
+    assert_eq!(sender.counts().accepted, 16_500);
+}
+
+#[tokio::test]
+async fn only_the_latest_outcomes_are_kept() {
+    let (receiver, url) = listening(builder("receiver").credit(5000), "q").await;
+    let sender = builder("sender").store(70_000, 1 << 30).timelines(Sampling::Off).build();
+    let settled = PutOptions { settled: true, ..PutOptions::default() };
+    for n in 0..65_600 {
+        sender.put_with(&url, numbered(n), settled).unwrap();
+    }
+    until(|| {
+        while receiver.get().is_some() {}
+        sender.outgoing() == 0
+    })
+    .await;
+    let mut kept = 0;
+    sender.take_outcomes(|_| kept += 1);
+    assert_eq!((kept, sender.counts().settled), (65_536, 65_600));
+    sender.take_outcomes(|_| unreachable!("each is handed out once"));
+}
+
 /// Waits of 1 µs that are given up: each message must come out once all the same.
 #[tokio::test]
 async fn next_loses_nothing_when_it_is_dropped() {
