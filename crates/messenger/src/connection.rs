@@ -11,7 +11,11 @@ use tokio::sync::Notify;
 
 /// Makes the connection to `url` and serves it until it ends.
 pub(crate) async fn run(shared: Arc<Shared>, id: PeerId, url: Url) {
-    match open(&shared, &url).await {
+    let opened = tokio::select! {
+        opened = open(&shared, &url) => opened,
+        () = shared.wait(|state| state.is_closed.then_some(())) => Err("it was stopped".into()),
+    };
+    match opened {
         Ok(io) => serve(&shared, id, io).await,
         Err(reason) => {
             let mut state = shared.lock();
@@ -119,7 +123,7 @@ async fn serve(shared: &Shared, id: PeerId, io: Io) {
 impl State {
     /// The connection is made. `None`: it is wanted no more.
     fn adopt(&mut self, id: PeerId, io: Io) -> Option<Arc<Notify>> {
-        if self.is_stopping {
+        if self.is_closed {
             self.peers.remove(id);
             self.is_changed = true;
         }

@@ -21,7 +21,14 @@
 //!
 //! Addresses are URLs, `amqp[s]://[user[:password]@]host[:port]/node`. `amqp://~host:port` listens
 //! for peers that connect without a broker between; what is put to a plain name, without `amqp://`,
-//! goes to peers that attached a receiver to it.
+//! goes to peers that attached a receiver to it. There is one connection per host and user, and on
+//! it one link per address; a connection that is lost is made anew by the next put to it, while
+//! subscriptions are told by [`Messenger::next`] and made anew by the application.
+//!
+//! A message is in the store from [`Messenger::put`] until its outcome; the store is bounded
+//! ([`Builder::store`]), so is what waits for [`Messenger::get`] ([`Builder::credit`]), and so are
+//! the windows in which [`Messenger::status`] knows messages. A subscription with 16,384 messages
+//! without outcome gets no more until some are settled.
 
 #![forbid(unsafe_code)]
 

@@ -32,6 +32,7 @@ struct Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.lock().close_all();
+        self.shared.tell_all();
     }
 }
 

@@ -163,6 +163,8 @@ pub(crate) struct State {
     pub(crate) listeners: Vec<JoinHandle<()>>,
     /// No new messages, addresses or connections.
     pub(crate) is_stopping: bool,
+    /// All connections are being closed, and none is made any more.
+    pub(crate) is_closed: bool,
     /// Somebody who waits may be able to go on.
     pub(crate) is_changed: bool,
 }
@@ -193,6 +195,7 @@ impl State {
             demand: Demand::Auto,
             listeners: Vec::new(),
             is_stopping: false,
+            is_closed: false,
             is_changed: false,
             options,
         }
@@ -244,7 +247,7 @@ impl State {
 
     /// Closes all connections; their tasks write what is ready and end.
     pub(crate) fn close_all(&mut self) {
-        self.is_stopping = true;
+        (self.is_stopping, self.is_closed) = (true, true);
         let now = self.clock.now();
         for peer in self.peers.values_mut() {
             if let Some(io) = peer.io.as_mut() {

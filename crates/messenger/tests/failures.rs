@@ -12,7 +12,7 @@ use hopline_messenger::driver::engine::{Anonymous, AttachOptions, ClientSasl, Co
 use hopline_messenger::driver::engine::{Event, LinkId, Outgoing};
 use hopline_messenger::driver::{Clock, Io, Read, SocketOptions, Transport, Waiter, listen};
 use hopline_messenger::timeline::ANNOTATION;
-use hopline_messenger::{DeliveryState, Error, Sampling, Status, Value};
+use hopline_messenger::{DeliveryState, Error, Message, Sampling, Status, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -158,6 +158,32 @@ async fn stop_ends_in_time_and_aborts_what_is_left() {
     assert!(matches!(messenger.put("nobody", numbered(1)), Err(Error::Stopped)));
     assert!(matches!(messenger.next().await, Err(Error::Stopped)));
     assert!(matches!(messenger.subscribe("amqp://127.0.0.1/q").await, Err(Error::Stopped)));
+}
+
+#[tokio::test]
+async fn stop_sends_first_even_while_the_connection_is_being_made() {
+    let (receiver, url) = listening(builder("receiver"), "q").await;
+    let sender = builder("sender").build();
+    let tracker = sender.put(&url, numbered(1)).unwrap();
+    let (stopped, ()) = tokio::join!(sender.stop(), async {
+        receiver.accept(&receiver.next().await.unwrap()).unwrap();
+    });
+    stopped.unwrap();
+    assert_eq!(sender.status(tracker), Status::Accepted);
+}
+
+#[tokio::test]
+async fn a_peer_lost_in_the_middle_of_a_message_aborts_it() {
+    let (peer, url) = listening(builder("peer"), "q").await;
+    let sender = builder("sender").build();
+    let tracker = sender.put(&url, Message::data(vec![7; 64 << 20])).unwrap();
+    while !peer.connections().iter().any(|peer| peer.counters.octets_read > 100_000) {
+        tokio::task::yield_now().await;
+    }
+    drop(peer);
+    sender.send().await.unwrap_err();
+    assert_eq!(sender.status(tracker), Status::Aborted);
+    assert_eq!(sender.outgoing(), 0);
 }
 
 #[tokio::test]
