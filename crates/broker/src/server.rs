@@ -189,13 +189,21 @@ async fn serve(shared: Rc<Shared>, socket: Socket, peer: SocketAddr, mut transpo
                 waiter.ready(&socket, interest, deadline, &wake).await;
             }
         }
-        let finished = {
+        let (finished, is_full) = {
             let mut broker = shared.broker.borrow_mut();
             broker.turn(id);
-            broker.remove_if_finished(id)
+            let is_full = broker.conns.get(id).is_some_and(|conn| conn.io.is_full());
+            (broker.remove_if_finished(id), is_full)
         };
         if let Some(io) = finished {
             return io.close().await;
+        }
+        // Readiness that is there already suspends nobody: without this a peer that sends
+        // without a pause would keep the others from their turn.
+        if is_full {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::task::consume_budget().await;
         }
     }
 }

@@ -64,6 +64,8 @@ pub struct Io {
     clock: Clock,
     ended: bool,
     blocked: bool,
+    /// The last read took all that a read may take.
+    full: bool,
     counters: Counters,
 }
 
@@ -71,7 +73,16 @@ impl Io {
     /// Puts them together. The handshake of the transport is done.
     pub fn new(engine: Connection, socket: Arc<TcpStream>, transport: Transport) -> Self {
         let counters = Counters::default();
-        Self { engine, socket, transport, clock: Clock, ended: false, blocked: false, counters }
+        Self {
+            engine,
+            socket,
+            transport,
+            clock: Clock,
+            ended: false,
+            blocked: false,
+            full: false,
+            counters,
+        }
     }
 
     /// The engine.
@@ -107,6 +118,12 @@ impl Io {
         !self.ended && self.engine.wants_read()
     }
 
+    /// Whether the last read took all that a read may take, so that more is likely there: let
+    /// others have their turn before the next one.
+    pub const fn is_full(&self) -> bool {
+        self.full
+    }
+
     /// Whether the socket was full at the last flush: wait until it is writable, then flush.
     pub fn wants_write(&self) -> bool {
         self.blocked
@@ -118,6 +135,7 @@ impl Io {
         if !self.wants_read() {
             return Read::Blocked;
         }
+        self.full = false;
         let buffer = self.engine.read_buffer();
         match self.transport.try_read(&self.socket, buffer, READ_MAX) {
             Ok(0) => {
@@ -126,6 +144,7 @@ impl Io {
             }
             Ok(n) => {
                 self.engine.handle_read(self.clock.now());
+                self.full = n >= READ_MAX;
                 self.counters.reads += 1;
                 self.counters.octets_read += n as u64;
                 Read::Octets
