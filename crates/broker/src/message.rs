@@ -5,7 +5,9 @@ use bytes::Bytes;
 use hopline_driver::engine::Delivery;
 use hopline_driver::engine::wire::codec::{Decode, Encode, Reader};
 use hopline_driver::engine::wire::message::{Header, Layout, Timestamp, annotation, section};
-use hopline_driver::engine::wire::value::{finish_binary32, start_binary32};
+use hopline_driver::engine::wire::value::{
+    finish_binary32, finish_map32, start_binary32, start_map32,
+};
 use hopline_driver::engine::wire::{Fields, Symbol, WireError};
 use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, TimelineId, Wait};
 use hopline_driver::timeline::{is_timeline, new_timeline};
@@ -159,7 +161,8 @@ impl Message {
             }
             return None;
         }
-        let map = MapWriter::start(out);
+        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
+        let map = start_map32(out);
         let kept = self.copy_annotations(out);
         let added = self.modified.as_ref().map_or(0, |fields| {
             for (key, value) in &fields.0 {
@@ -172,7 +175,7 @@ impl Message {
             true => self.write_timeline(out, node, (dequeued, republished), now),
             false => None,
         };
-        map.finish(out, kept + added + usize::from(self.is_timed()));
+        finish_map32(out, map, kept + added + usize::from(self.is_timed()));
         slot
     }
 
@@ -247,28 +250,6 @@ impl Message {
         });
         finish_binary32(out, start);
         slot
-    }
-}
-
-/// A map32 whose size and count are filled in at the end.
-struct MapWriter {
-    at: usize,
-}
-
-impl MapWriter {
-    fn start(out: &mut Vec<u8>) -> Self {
-        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS, 0xd1]);
-        let at = out.len();
-        out.extend_from_slice(&[0; 8]);
-        Self { at }
-    }
-
-    fn finish(&self, out: &mut [u8], pairs: usize) {
-        let size = (out.len() - self.at - 4) as u32;
-        let numbers = size.to_be_bytes().into_iter().chain((pairs as u32 * 2).to_be_bytes());
-        for (slot, octet) in out.iter_mut().skip(self.at).zip(numbers) {
-            *slot = octet;
-        }
     }
 }
 

@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use hopline_driver::engine::wire::codec::Encode;
 use hopline_driver::engine::wire::message::{Body, Message, section};
-use hopline_driver::engine::wire::value::{finish_binary32, start_binary32};
+use hopline_driver::engine::wire::value::{
+    finish_binary32, finish_map32, start_binary32, start_map32,
+};
 use hopline_driver::engine::wire::{Symbol, Value};
 use hopline_driver::timeline::{
     ANNOTATION, Appender, Instant, Stage, TimelineId, Wait, is_timeline, new_timeline,
 };
-
-/// The format code of `map32` (part 1, 1.6.23).
-const MAP32: u8 = 0xd1;
 
 /// What the store counts for a message beside its own octets: our book-keeping and its timeline.
 const OVERHEAD: usize = 256;
@@ -104,17 +103,12 @@ impl Stored {
         if pairs == 0 {
             return None;
         }
-        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS, MAP32]);
-        let map = out.len();
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&(pairs * 2).to_be_bytes());
+        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
+        let map = start_map32(out);
         out.extend_from_slice(octets);
         // Last, so that whoever appends to the timeline next has nothing to move.
         let slot = self.stamps.as_ref().and_then(|stamps| stamps.write(out, node, self.wait, now));
-        let size = (out.len() - map - 4) as u32;
-        if let Some(size_field) = out.get_mut(map..map + 4) {
-            size_field.copy_from_slice(&size.to_be_bytes());
-        }
+        finish_map32(out, map, pairs as usize);
         slot
     }
 }

@@ -377,6 +377,22 @@ pub fn finish_binary32(out: &mut [u8], start: usize) {
     }
 }
 
+/// Writes a map in the long form, its size and count to be filled in, and returns where its
+/// entries begin.
+pub fn start_map32(out: &mut Vec<u8>) -> usize {
+    out.extend_from_slice(&[code::MAP32, 0, 0, 0, 0, 0, 0, 0, 0]);
+    out.len()
+}
+
+/// Fills in size and count of the map of `pairs` pairs that begin at `start` and end with `out`.
+pub fn finish_map32(out: &mut [u8], start: usize, pairs: usize) {
+    let size = (out.len() - start + 4) as u32;
+    let numbers = size.to_be_bytes().into_iter().chain((pairs as u32 * 2).to_be_bytes());
+    for (slot, octet) in out.iter_mut().skip(start - 8).zip(numbers) {
+        *slot = octet;
+    }
+}
+
 macro_rules! value_from {
     ($($type:ty => $variant:ident),+ $(,)?) => {
         $(impl From<$type> for Value {
