@@ -3,11 +3,15 @@
 #![allow(dead_code, missing_docs, unreachable_pub, unused_imports)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod choices;
 mod frames;
 mod script;
+mod world;
 
+pub use choices::{Choices, Random};
 pub use frames::*;
 pub use script::{Complaint, Heard, Script, frames_of, plain};
+pub use world::World;
 
 use bytes::Bytes;
 use hopline_engine::timeline::Instant;
