@@ -132,6 +132,7 @@ impl Broker {
             cursor: 0,
             settled,
             default_outcome: source.default_outcome.clone(),
+            outcomes: restricted(&source.outcomes),
             unsettled: Slab::new(),
             next_tag: 0,
             is_ready: false,
@@ -189,10 +190,17 @@ fn settle_source(source: &mut Source, is_browser: bool) {
     source.timeout = 0;
     let mode = if is_browser { COPY } else { "move" };
     source.distribution_mode = Some(Symbol::from_static(mode));
+    source.default_outcome = source.default_outcome.take().filter(|it| it.symbol().is_some());
     source.outcomes.retain(|outcome| OUTCOMES.contains(&outcome.as_str()));
     if source.outcomes.is_empty() {
         source.outcomes = OUTCOMES.map(Symbol::from_static).to_vec();
     }
+}
+
+/// The outcomes that a consumer may choose, unless it may choose any.
+fn restricted(outcomes: &[Symbol]) -> Option<Box<[Symbol]>> {
+    let all = OUTCOMES.iter().all(|name| outcomes.iter().any(|outcome| *outcome == **name));
+    (!all).then(|| outcomes.into())
 }
 
 fn has(capabilities: &[Symbol], name: &str) -> bool {

@@ -96,6 +96,7 @@ pub(crate) struct Broker {
     pub(crate) listed: Vec<QueueId>,
     pub(crate) losses: Losses,
     sampled: u32,
+    pub(crate) has_told_of_durable: bool,
     /// Whose turn it is. Its own task looks after it when the turn is over.
     turn_of: Option<ConnId>,
 }
@@ -117,6 +118,7 @@ impl Broker {
             listed: Vec::new(),
             losses: Losses::default(),
             sampled: 0,
+            has_told_of_durable: false,
             turn_of: None,
             config,
         };

@@ -64,8 +64,10 @@ impl std::fmt::Debug for User {
 /// What connections may take. Those of the engine are documented at `hopline_engine::Config`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Connections in all. 10,000 by default.
+    /// Connections in all, those in a TLS or AMQP handshake included. 10,000 by default.
     pub connections: usize,
+    /// Connections from one IPv4 address or one IPv6 network of 64 bits. 5,000 by default.
+    pub connections_per_address: usize,
     /// Octets of the largest frame read. 65,536 by default.
     pub max_frame_size: u32,
     /// Sessions of a connection, less one. 255 by default.
@@ -76,7 +78,7 @@ pub struct Limits {
     pub max_message_size: u64,
     /// When a silent peer is given up; half of it is advertised. 60 s by default; none: never.
     pub idle_timeout: Option<Duration>,
-    /// From connect to `open`. 10 s by default.
+    /// From connect to `open`, the TLS handshake included. 10 s by default.
     pub handshake_timeout: Duration,
     /// Deliveries that a publisher may send ahead. 1,000 by default.
     pub producer_credit: u32,
@@ -103,6 +105,18 @@ pub struct NodeConfig {
     pub dead_letter: Option<String>,
     /// Failed deliveries after which a message is a dead letter. None by default: never.
     pub max_delivery_count: Option<u32>,
+    /// What becomes of messages that ask to be durable. Accepted by default.
+    pub durable_messages: DurableMessages,
+}
+
+/// What becomes of messages whose header says `durable` (part 3, 3.2.1), as queues are in memory
+/// only.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum DurableMessages {
+    /// They are taken and passed on as they are; a restart loses them like all others.
+    Accept,
+    /// They are rejected with `amqp:precondition-failed`; a settled one ends its link.
+    Reject,
 }
 
 /// Which messages the broker stamps.
@@ -144,6 +158,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            connections_per_address: 5_000,
             max_frame_size: 65_536,
             channel_max: 255,
             handle_max: 1023,
@@ -167,6 +182,7 @@ impl Default for NodeConfig {
             max_nodes: 100_000,
             dead_letter: None,
             max_delivery_count: None,
+            durable_messages: DurableMessages::Accept,
         }
     }
 }

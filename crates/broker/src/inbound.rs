@@ -1,7 +1,7 @@
 //! Deliveries from publishers: onto a queue, then accepted; credit from the room there is.
 
 use crate::broker::{Broker, End};
-use crate::config::Sampling;
+use crate::config::{DurableMessages, Sampling};
 use crate::message::{Message, to_address};
 use crate::node::Node;
 use crate::{ConnId, ProducerId, QueueId};
@@ -56,6 +56,9 @@ impl Broker {
         }
         let mut message = Message::read(delivery, self.wall_offset_ns)
             .map_err(|error| AmqpError::from(&error))?;
+        if message.is_durable() {
+            self.check_durable()?;
+        }
         let destination = self.producers.get(id).map(|producer| producer.destination.clone());
         let queues = match destination {
             Some(Destination::Queue(queue)) => {
@@ -68,6 +71,21 @@ impl Broker {
         };
         self.stamp_arrival(&mut message, now);
         queues.into_iter().try_for_each(|queue| self.enqueue(queue, message.clone()))
+    }
+
+    /// Queues are in memory only: whoever counts on more is refused, or the operator told (3.2.1).
+    fn check_durable(&mut self) -> Result<(), AmqpError> {
+        if self.config.nodes.durable_messages == DurableMessages::Reject {
+            let text = "durable messages are refused: queues are in memory only";
+            return Err(AmqpError::new(condition::PRECONDITION_FAILED, text));
+        }
+        if !std::mem::replace(&mut self.has_told_of_durable, true) {
+            tracing::warn!(
+                "a durable message was taken, but queues are in memory only: a restart loses it; \
+                 to refuse such messages set nodes.durable_messages to \"reject\""
+            );
+        }
+        Ok(())
     }
 
     /// Where the anonymous relay sends a message (anonymous terminus 1.0, 2.2).

@@ -15,17 +15,21 @@
 mod attach;
 mod broker;
 mod config;
+mod dead_letter;
 mod error;
 mod inbound;
 mod message;
 mod node;
 mod outbound;
 mod outcome;
+mod places;
 mod queue;
 mod server;
 pub mod settings;
 
-pub use config::{Config, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User};
+pub use config::{
+    Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
+};
 pub use error::Error;
 pub use server::{Server, Stopped};
 

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Payloads up to this size are copied when they stay, rather than keep a whole read buffer.
 const COPY_MAX: usize = 16 << 10;
 
+/// Annotations that consumers may add to a message; more push out the oldest.
+const ADDED_MAX: usize = 32;
+
 /// `absolute-expiry-time` among the properties' fields.
 const EXPIRY_FIELD: usize = 8;
 
@@ -93,6 +96,11 @@ impl Message {
         self.timeline.is_some() || self.new_timeline.is_some()
     }
 
+    /// Whether its publisher asks that it outlives the broker.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.header.as_ref().is_some_and(|header| header.durable)
+    }
+
     /// Gives a timeline to a message without one.
     pub(crate) fn start_timeline(&mut self) {
         if self.timeline.is_none() {
@@ -134,14 +142,19 @@ impl Message {
         }
     }
 
-    /// Merges annotations of a `modified` outcome. Its timeline is none of the consumer's business.
+    /// Merges annotations of a `modified` outcome, or of a dead letter. Its timeline is none of the
+    /// consumer's business.
     pub(crate) fn merge(&mut self, mut fields: Fields) {
         if self.is_timed() {
             fields.0.retain(|(key, _)| key.as_str() != ANNOTATION);
         }
         let modified = self.modified.get_or_insert_default();
+        // The last ones count, and no more than these are looked through for each of the others.
+        fields.0.drain(..fields.0.len().saturating_sub(ADDED_MAX));
         modified.0.retain(|(key, _)| fields.get(key.as_str()).is_none());
         modified.0.extend(fields.0);
+        let too_many = modified.0.len().saturating_sub(ADDED_MAX);
+        modified.0.drain(..too_many);
     }
 
     /// Writes header and message-annotations for the next hop; returns where the SEND stamp's

@@ -1,10 +1,11 @@
 //! Messages to consumers, as far as credit, window and socket allow.
 
 use crate::broker::{Broker, Conn, End};
+use crate::dead_letter::Death;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::{ConnId, ConsumerId, QueueId};
-use hopline_driver::engine::wire::{DeliveryState, DeliveryTag};
+use hopline_driver::engine::wire::{DeliveryState, DeliveryTag, Symbol};
 use hopline_driver::engine::{CommandError, LinkId, Outgoing};
 use hopline_driver::timeline::{Instant, Wait};
 use slab::Slab;
@@ -12,6 +13,11 @@ use slotmap::SlotMap;
 
 /// How far behind a message that no ready consumer may have another one is looked for.
 const LOOK_AHEAD: usize = 1000;
+
+/// Unsettled messages of a consumer that share the buffers they were read into. What is beyond
+/// these is copied, so that a consumer that settles little does not keep buffers of which little
+/// is of use.
+const SHARED_MAX: usize = 4096;
 
 /// A link on which messages go out.
 #[derive(Debug)]
@@ -27,6 +33,8 @@ pub(crate) struct Consumer {
     pub(crate) settled: bool,
     /// What holds if a delivery is settled without an outcome.
     pub(crate) default_outcome: Option<DeliveryState>,
+    /// The outcomes that it may choose; `None`: all.
+    pub(crate) outcomes: Option<Box<[Symbol]>>,
     /// Messages out for delivery; the key is the engine's token.
     pub(crate) unsettled: Slab<Message>,
     pub(crate) next_tag: u64,
@@ -36,6 +44,16 @@ pub(crate) struct Consumer {
     pub(crate) is_draining: bool,
     /// The queue was made for this link.
     pub(crate) owns_queue: bool,
+}
+
+impl Consumer {
+    /// Whether the source allows an outcome (3.4).
+    pub(crate) fn may_choose(&self, state: &DeliveryState) -> bool {
+        match (&self.outcomes, state.symbol()) {
+            (Some(outcomes), Some(name)) => outcomes.iter().any(|outcome| *outcome == *name),
+            _ => true,
+        }
+    }
 }
 
 impl Broker {
@@ -106,6 +124,9 @@ impl Broker {
                 if consumer.settled {
                     queue.forget(&message);
                 } else {
+                    if consumer.unsettled.len() >= SHARED_MAX {
+                        message.settle_down();
+                    }
                     consumer.unsettled.insert(message);
                 }
             }
@@ -194,7 +215,7 @@ impl Broker {
         let address = queue.address.clone();
         self.losses.expired += gone.len() as u64;
         for message in gone {
-            self.dead_letter(&address, message);
+            self.dead_letter(&address, message, Death::Expired);
         }
         self.loosen(id);
         self.drop_if_unused(id);

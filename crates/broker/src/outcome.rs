@@ -1,13 +1,13 @@
 //! What consumers say of their deliveries, and what becomes of those of links that left.
 
 use crate::broker::{Broker, End};
+use crate::dead_letter::Death;
 use crate::inbound::{Destination, Producer};
 use crate::message::Message;
-use crate::node::Node;
 use crate::{ConnId, ConsumerId, ProducerId, QueueId};
 use hopline_driver::engine::LinkId;
 use hopline_driver::engine::wire::outcome::Modified;
-use hopline_driver::engine::wire::{DeliveryState, Serial};
+use hopline_driver::engine::wire::{AmqpError, DeliveryState, Serial, condition};
 
 impl Broker {
     pub(crate) fn on_outcome(
@@ -21,15 +21,17 @@ impl Broker {
         let Some(conn) = self.conns.get_mut(conn_id) else { return };
         let Some(End::Consumer(id)) = conn.links.get(link).copied() else { return };
         let Some(consumer) = self.consumers.get_mut(id) else { return };
-        let is_final = settled || state.as_ref().is_some_and(DeliveryState::is_terminal);
-        if !is_final {
+        // What is none of the four outcomes says nothing about a message.
+        let chosen = state.filter(|state| state.symbol().is_some());
+        if !settled && chosen.is_none() {
             return;
         }
+        if let Some(state) = chosen.as_ref().filter(|state| !consumer.may_choose(state)) {
+            return self.refuse_outcome(conn_id, link, state);
+        }
         // Without any outcome nothing says that the message was processed: it is not lost.
-        let state = state
-            .filter(DeliveryState::is_terminal)
-            .or_else(|| consumer.default_outcome.clone())
-            .unwrap_or(DeliveryState::Released);
+        let state =
+            chosen.or_else(|| consumer.default_outcome.clone()).unwrap_or(DeliveryState::Released);
         if !settled {
             let _ = conn.io.engine_mut().settle_sent(link, delivery, Some(state.clone()));
         }
@@ -39,6 +41,17 @@ impl Broker {
         if let Some(message) = message.filter(|_| !is_browser) {
             self.apply(queue, id, message, state);
         }
+    }
+
+    /// An outcome that the link's source rules out ends the link; what it held goes back.
+    fn refuse_outcome(&mut self, conn_id: ConnId, link: LinkId, state: &DeliveryState) {
+        let outcome = state.symbol().unwrap_or_default();
+        let text = format!("{outcome} is not among the outcomes of the link's source");
+        if let Some(conn) = self.conns.get_mut(conn_id) {
+            let error = AmqpError::new(condition::NOT_ALLOWED, text);
+            conn.io.engine_mut().detach(link, true, Some(error));
+        }
+        self.forget_link(conn_id, link, false);
     }
 
     fn apply(
@@ -55,7 +68,7 @@ impl Broker {
                 let address = queue.address.clone();
                 tracing::debug!(%address, error = ?rejected.error, "message rejected");
                 self.losses.rejected += 1;
-                self.dead_letter(&address, message);
+                self.dead_letter(&address, message, Death::Rejected(rejected.error));
                 self.list(queue_id);
             }
             DeliveryState::Released => {
@@ -87,39 +100,17 @@ impl Broker {
     }
 
     /// A message goes back to its place, or to the dead letters if it failed too often.
-    fn put_back(&mut self, id: QueueId, message: Message) {
+    fn put_back(&mut self, id: QueueId, mut message: Message) {
+        message.settle_down();
         let Some(queue) = self.queues.get_mut(id) else { return };
         let max = self.config.nodes.max_delivery_count;
         if max.is_some_and(|max| message.delivery_count >= max) {
             queue.forget(&message);
             let address = queue.address.clone();
-            return self.dead_letter(&address, message);
+            return self.dead_letter(&address, message, Death::Failed);
         }
         queue.put_back(message);
         self.list(id);
-    }
-
-    /// A message that its queue has given up goes to the dead letters, if there is a place for
-    /// them.
-    pub(crate) fn dead_letter(&mut self, from: &str, mut message: Message) {
-        let Some(address) = self.config.nodes.dead_letter.clone() else { return };
-        if address == from {
-            return;
-        }
-        message.lay_out();
-        match self.resolve(&address, false) {
-            Ok(Node::Queue(queue)) => {
-                if let Err(error) = self.enqueue(queue, message) {
-                    tracing::warn!(%from, %error, "a dead letter is lost");
-                }
-            }
-            Ok(Node::Topic) => {
-                for queue in self.subscriptions(&address) {
-                    let _ = self.enqueue(queue, message.clone());
-                }
-            }
-            Err(error) => tracing::warn!(%from, %error, "a dead letter is lost"),
-        }
     }
 
     /// A link is gone. What it held goes back; the attempt counts as failed unless the peer left

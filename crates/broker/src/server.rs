@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::broker::Broker;
 use crate::config::{Config, ListenerConfig, User};
+use crate::places::{Place, Places};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Authenticator, Connection, plain_parts};
 use hopline_driver::{Clock, Io, Listener, ServerTls, Socket, Transport, Waiter, listen};
@@ -110,7 +111,7 @@ struct Shared {
     broker: RefCell<Broker>,
     engine: engine::Config,
     authenticator: Arc<Users>,
-    max_connections: usize,
+    places: Rc<Places>,
 }
 
 impl Shared {
@@ -137,7 +138,7 @@ impl Shared {
                 users: config.users.clone(),
                 anonymous: config.anonymous,
             }),
-            max_connections: limits.connections,
+            places: Rc::new(Places::new(limits.connections, limits.connections_per_address)),
             broker: RefCell::new(Broker::new(config)),
         }
     }
@@ -146,10 +147,13 @@ impl Shared {
 async fn accept(shared: Rc<Shared>, listener: Listener, tls: Option<Tls>) {
     loop {
         let (socket, peer) = listener.accept().await;
-        if shared.broker.borrow().conns.len() >= shared.max_connections {
-            tracing::warn!(%peer, "refused: as many connections as there may be");
-            continue;
-        }
+        let place = match shared.places.take(peer.ip()) {
+            Ok(place) => place,
+            Err(full) => {
+                tracing::warn!(%peer, "refused: {full}");
+                continue;
+            }
+        };
         let transport = match &tls {
             None => Transport::Plain,
             Some(Tls(tls)) => match Transport::server(tls) {
@@ -160,11 +164,22 @@ async fn accept(shared: Rc<Shared>, listener: Listener, tls: Option<Tls>) {
                 }
             },
         };
-        tokio::task::spawn_local(serve(shared.clone(), socket, peer, transport));
+        let accepted = Accepted { socket, peer, transport, place };
+        tokio::task::spawn_local(serve(shared.clone(), accepted));
     }
 }
 
-async fn serve(shared: Rc<Shared>, socket: Socket, peer: SocketAddr, mut transport: Transport) {
+/// A connection as the listener has it.
+struct Accepted {
+    socket: Socket,
+    peer: SocketAddr,
+    transport: Transport,
+    place: Place,
+}
+
+async fn serve(shared: Rc<Shared>, accepted: Accepted) {
+    let Accepted { socket, peer, mut transport, place: _place } = accepted;
+    let since = Clock.now();
     let patience = shared.engine.handshake_timeout;
     match tokio::time::timeout(patience, transport.handshake(&socket)).await {
         Ok(Ok(())) => {}
@@ -172,7 +187,7 @@ async fn serve(shared: Rc<Shared>, socket: Socket, peer: SocketAddr, mut transpo
         Err(_) => return tracing::info!(%peer, "TLS handshake took too long"),
     }
     let authenticator = shared.authenticator.clone();
-    let engine = Connection::server(shared.engine.clone(), authenticator, Clock.now());
+    let engine = Connection::server(shared.engine.clone(), authenticator, since);
     let socket = Arc::new(socket);
     let io = Io::new(engine, socket.clone(), transport);
     let (id, wake) = shared.broker.borrow_mut().add(io);

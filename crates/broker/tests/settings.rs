@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "so tests fail")]
 
 use hopline_broker::settings::{Overrides, SettingsError, load, print};
-use hopline_broker::{Config, ListenerConfig, Sampling, TlsFiles, User};
+use hopline_broker::{Config, DurableMessages, ListenerConfig, Sampling, TlsFiles, User};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -248,6 +248,8 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     config.nodes.topic_prefixes.clear();
     config.nodes.dead_letter = Some("dead".into());
     config.nodes.max_delivery_count = Some(5);
+    config.nodes.durable_messages = DurableMessages::Reject;
+    config.limits.connections_per_address = 12;
     let mut listener = ListenerConfig { tls: Some(tls), ..ListenerConfig::default() };
     listener.address = "[::1]:0".into();
     listener.socket.nodelay = false;

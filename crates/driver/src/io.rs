@@ -143,8 +143,9 @@ impl Io {
                 Read::End
             }
             Ok(n) => {
+                let is_filled = buffer.len() == buffer.capacity();
                 self.engine.handle_read(self.clock.now());
-                self.full = n >= READ_MAX;
+                self.full = n >= READ_MAX || is_filled;
                 self.counters.reads += 1;
                 self.counters.octets_read += n as u64;
                 Read::Octets

@@ -47,7 +47,9 @@ impl Transport {
     /// Appends what has arrived to `buf`, at most `max` octets (which must not be 0), and tells
     /// how many; 0: the peer has ended its side.
     ///
-    /// Grows `buf` to hold `max` more. A peer that ends its side of TLS without saying so there
+    /// Grows `buf` to hold `max` more if there is room for less than half of that: what a small
+    /// read leaves free serves the next one, so that whoever keeps slices of small reads does not
+    /// keep a buffer for each. A peer that ends its side of TLS without saying so there
     /// is an [`UnexpectedEof`](io::ErrorKind::UnexpectedEof): harmless once AMQP is closed.
     pub fn try_read(
         &mut self,
@@ -57,7 +59,9 @@ impl Transport {
     ) -> io::Result<usize> {
         match self {
             Transport::Plain => {
-                buf.reserve(max);
+                if buf.capacity() - buf.len() < max.div_ceil(2) {
+                    buf.reserve(max);
+                }
                 socket.try_read_buf(&mut buf.limit(max))
             }
             #[cfg(feature = "tls")]

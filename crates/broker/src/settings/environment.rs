@@ -34,6 +34,7 @@ impl Variables<'_> {
     fn limits(&self) -> Result<LimitSettings, SettingsError> {
         Ok(LimitSettings {
             connections: self.get("HOPLINE_LIMITS_CONNECTIONS")?,
+            connections_per_address: self.get("HOPLINE_LIMITS_CONNECTIONS_PER_ADDRESS")?,
             max_frame_size: self.get("HOPLINE_LIMITS_MAX_FRAME_SIZE")?,
             channel_max: self.get("HOPLINE_LIMITS_CHANNEL_MAX")?,
             handle_max: self.get("HOPLINE_LIMITS_HANDLE_MAX")?,
@@ -55,6 +56,7 @@ impl Variables<'_> {
             max_nodes: self.get("HOPLINE_NODES_MAX_NODES")?,
             dead_letter: self.get("HOPLINE_NODES_DEAD_LETTER")?,
             max_delivery_count: self.get("HOPLINE_NODES_MAX_DELIVERY_COUNT")?,
+            durable_messages: self.get("HOPLINE_NODES_DURABLE_MESSAGES")?,
         })
     }
 

@@ -2,7 +2,9 @@
 //! of [`Config`] if nothing else is.
 
 use super::values::{Address, Octets, OrOff, Secret, Switch, Text, Time, Value, Whole};
-use crate::config::{Config, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User};
+use crate::config::{
+    Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -35,6 +37,8 @@ pub(super) struct Settings {
 pub(super) struct LimitSettings {
     /// Connections in all: 10000.
     pub(super) connections: Key<Whole<usize, 1>>,
+    /// Connections from one address: 5000.
+    pub(super) connections_per_address: Key<Whole<usize, 1>>,
     /// Octets of the largest frame read, 512 or more (section 2.7.1): 64KiB.
     pub(super) max_frame_size: Key<Octets<u32, 512>>,
     /// Sessions of a connection, less one: 255.
@@ -73,6 +77,8 @@ pub(super) struct NodeSettings {
     pub(super) dead_letter: Key<OrOff<Text>>,
     /// Failed deliveries after which a message is a dead letter, or `off`: off.
     pub(super) max_delivery_count: Key<OrOff<Whole<u32, 1>>>,
+    /// What becomes of durable messages, `accept` or `reject`: `accept`.
+    pub(super) durable_messages: Key<DurableMessages>,
 }
 
 /// `[[listener]]`: one address to listen on, and the options of its sockets.
@@ -152,6 +158,7 @@ impl Settings {
 impl LimitSettings {
     fn apply(self, limits: &mut Limits) {
         set(&mut limits.connections, self.connections);
+        set(&mut limits.connections_per_address, self.connections_per_address);
         set(&mut limits.max_frame_size, self.max_frame_size);
         set(&mut limits.channel_max, self.channel_max);
         set(&mut limits.handle_max, self.handle_max);
@@ -173,6 +180,7 @@ impl NodeSettings {
         set(&mut nodes.max_nodes, self.max_nodes);
         set(&mut nodes.dead_letter, self.dead_letter);
         set(&mut nodes.max_delivery_count, self.max_delivery_count);
+        set(&mut nodes.durable_messages, self.durable_messages);
     }
 }
 

@@ -36,6 +36,7 @@ impl From<&Limits> for LimitSettings {
     fn from(limits: &Limits) -> Self {
         Self {
             connections: Some(Value(limits.connections)),
+            connections_per_address: Some(Value(limits.connections_per_address)),
             max_frame_size: Some(Value(limits.max_frame_size)),
             channel_max: Some(Value(limits.channel_max)),
             handle_max: Some(Value(limits.handle_max)),
@@ -59,6 +60,7 @@ impl From<&NodeConfig> for NodeSettings {
             max_nodes: Some(Value(nodes.max_nodes)),
             dead_letter: Some(Value(nodes.dead_letter.clone())),
             max_delivery_count: Some(Value(nodes.max_delivery_count)),
+            durable_messages: Some(Value(nodes.durable_messages)),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! variable and in a flag.
 
 use super::print::MASK;
-use crate::Sampling;
+use crate::{DurableMessages, Sampling};
 use bytesize::ByteSize;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -262,6 +262,25 @@ impl Kind for Sampling {
             Sampling::Carried => "carried".into(),
             Sampling::Off => "off".into(),
             Sampling::OneIn(count) => format!("1/{count}"),
+        })
+    }
+}
+
+impl Kind for DurableMessages {
+    type Meant = DurableMessages;
+
+    fn parse(text: &str) -> Result<DurableMessages, String> {
+        match text {
+            "accept" => Ok(DurableMessages::Accept),
+            "reject" => Ok(DurableMessages::Reject),
+            _ => Err("write accept or reject".into()),
+        }
+    }
+
+    fn write(meant: &DurableMessages) -> Written {
+        Written::Text(match meant {
+            DurableMessages::Accept => "accept".into(),
+            DurableMessages::Reject => "reject".into(),
         })
     }
 }

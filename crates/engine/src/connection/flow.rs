@@ -8,6 +8,10 @@ use crate::{LinkId, SessionId};
 use hopline_wire::performative::{Disposition, Flow, Frame};
 use hopline_wire::{Role, Serial, condition};
 
+/// Octets of a disposition times the deliveries whose outcome it tells: each gets a copy of its
+/// state, so that a long error for a long range would cost far more than the octets that came.
+const SPREAD_MAX: usize = 4 << 20;
+
 impl Connection {
     pub(super) fn flow(&mut self, channel: u16, flow: &Flow) -> Result<(), Fault> {
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
@@ -184,6 +188,7 @@ impl Connection {
         &mut self,
         channel: u16,
         disposition: Disposition,
+        octets: usize,
     ) -> Result<(), Fault> {
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
@@ -196,6 +201,11 @@ impl Connection {
         match disposition.role {
             Role::Receiver => {
                 let ids = session.sent.ids(first, last);
+                if ids.len() > 1 && ids.len().saturating_mul(octets) > SPREAD_MAX {
+                    let text = "a state this long is told of too many deliveries at once";
+                    let condition = condition::RESOURCE_LIMIT_EXCEEDED;
+                    return Err(Fault::session(session_id, condition, text));
+                }
                 ids.into_iter().for_each(|id| self.outcome(session_id, id, &disposition));
             }
             Role::Sender if disposition.settled => {

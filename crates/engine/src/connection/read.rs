@@ -124,7 +124,7 @@ impl Connection {
                 self.transfer(channel, transfer, frame.slice(used..))
             }
             Performative::Flow(flow) => self.flow(channel, &flow),
-            Performative::Disposition(disposition) => self.disposition(channel, disposition),
+            Performative::Disposition(disposition) => self.disposition(channel, disposition, used),
             Performative::Open(open) => self.open(channel, open, now),
             Performative::Begin(begin) => self.begin_frame(channel, begin),
             Performative::Attach(attach) => self.attach_frame(channel, attach),
