@@ -24,6 +24,8 @@ mod outbound;
 mod outcome;
 mod places;
 mod queue;
+#[allow(dead_code, reason = "the queue asks it from the next change on")]
+mod selector;
 mod server;
 pub mod settings;
 

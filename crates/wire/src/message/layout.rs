@@ -148,6 +148,34 @@ impl Layout {
     }
 }
 
+/// The sections at the front of a bare message, each with its constructor, as octets.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The list of properties.
+    pub properties: Option<&'a [u8]>,
+    /// The map of application-properties.
+    pub application_properties: Option<&'a [u8]>,
+}
+
+impl<'a> Head<'a> {
+    /// Finds them in a bare message that [`Layout::scan`] has passed, and goes no further.
+    ///
+    /// # Errors
+    /// Octets that are no message section.
+    pub fn scan(bare: &'a [u8]) -> Result<Self, WireError> {
+        let mut head = Self::default();
+        let mut r = Reader::new(bare);
+        while !r.is_empty() {
+            match read_section(&mut r)? {
+                section::PROPERTIES => head.properties = Some(r.skip()?),
+                section::APPLICATION_PROPERTIES => head.application_properties = Some(r.skip()?),
+                _ => break,
+            }
+        }
+        Ok(head)
+    }
+}
+
 /// Keys of annotations are symbols or ulongs (3.2.10).
 fn check_annotations(map: &[u8]) -> Result<(), WireError> {
     let (mut entries, count) = Reader::new(map).map("annotations")?;
