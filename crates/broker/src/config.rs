@@ -12,7 +12,7 @@ pub struct Config {
     pub name: String,
     /// Where to listen.
     pub listeners: Vec<ListenerConfig>,
-    /// Who may connect with PLAIN; nobody by default.
+    /// Who may connect with SCRAM-SHA-256 or PLAIN; nobody by default.
     pub users: Vec<User>,
     /// Whether ANONYMOUS (and no SASL at all) is let in. True by default.
     pub anonymous: bool,
@@ -46,7 +46,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// A user of SASL PLAIN.
+/// A user of SASL SCRAM-SHA-256 and PLAIN.
 #[derive(Clone, PartialEq, Eq)]
 pub struct User {
     /// The name.

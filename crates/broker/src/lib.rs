@@ -28,6 +28,7 @@ mod queue;
 mod selector;
 mod server;
 pub mod settings;
+mod users;
 
 pub use config::{
     Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,

@@ -2,10 +2,11 @@
 
 use crate::Error;
 use crate::broker::Broker;
-use crate::config::{Config, ListenerConfig, User};
+use crate::config::{Config, ListenerConfig};
 use crate::places::{Place, Places};
+use crate::users::Users;
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
-use hopline_driver::engine::{self, Authenticator, Connection, plain_parts};
+use hopline_driver::engine::{self, Connection};
 use hopline_driver::{Clock, Io, Listener, ServerTls, Socket, Transport, Waiter, listen};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -134,10 +135,7 @@ impl Shared {
                 properties,
                 ..engine::Config::default()
             },
-            authenticator: Arc::new(Users {
-                users: config.users.clone(),
-                anonymous: config.anonymous,
-            }),
+            authenticator: Arc::new(Users::new(&config.users, config.anonymous)),
             places: Rc::new(Places::new(limits.connections, limits.connections_per_address)),
             broker: RefCell::new(Broker::new(config)),
         }
@@ -244,40 +242,4 @@ async fn stop_all(shared: &Rc<Shared>, patience: Duration) -> Stopped {
         messages: broker.queues.values().map(crate::queue::Queue::len).sum(),
         connections: broker.conns.len(),
     }
-}
-
-/// Who may connect.
-#[derive(Debug)]
-struct Users {
-    users: Vec<User>,
-    anonymous: bool,
-}
-
-impl Authenticator for Users {
-    fn mechanisms(&self) -> Vec<Symbol> {
-        let plain = (!self.users.is_empty()).then_some("PLAIN");
-        let anonymous = self.anonymous.then_some("ANONYMOUS");
-        plain.into_iter().chain(anonymous).map(Symbol::from_static).collect()
-    }
-
-    fn check(&self, mechanism: &str, response: Option<&[u8]>) -> Option<String> {
-        match mechanism {
-            "ANONYMOUS" if self.anonymous => Some("anonymous".into()),
-            "PLAIN" => {
-                let (_, name, password) = plain_parts(response?)?;
-                let known = self.users.iter().find(|user| user.name == name)?;
-                same(known.password.as_bytes(), password.as_bytes()).then(|| name.to_owned())
-            }
-            _ => None,
-        }
-    }
-
-    fn allows_no_sasl(&self) -> bool {
-        self.anonymous
-    }
-}
-
-/// Compares without telling by its time how much was right.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }

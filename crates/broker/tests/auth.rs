@@ -3,11 +3,11 @@
 mod support;
 
 use hopline_broker::{Config, User};
-use hopline_driver::engine::ClientSasl;
+use hopline_driver::engine::{self, ClientSasl};
 use support::{Broker, Client, config};
 
-fn plain(user: &str, password: &str) -> ClientSasl {
-    ClientSasl::Plain { user: user.into(), password: password.into() }
+fn login(user: &str, password: &str) -> ClientSasl {
+    ClientSasl::Password { user: user.into(), password: password.into(), nonce: "once".into() }
 }
 
 fn users() -> Vec<User> {
@@ -33,14 +33,14 @@ async fn everybody_by_default() {
     let broker = Broker::start(config());
     assert!(is_let_in(&broker, ClientSasl::Anonymous).await);
     assert!(is_let_in(&broker, ClientSasl::None).await);
-    assert!(!is_let_in(&broker, plain("ann", "secret")).await, "there are no users");
+    assert!(!is_let_in(&broker, login("ann", "secret")).await, "there are no users");
 }
 
 #[tokio::test]
 async fn only_users_with_their_passwords_if_anonymous_is_off() {
     let broker = Broker::start(Config { users: users(), anonymous: false, ..config() });
-    assert!(is_let_in(&broker, plain("ann", "secret")).await);
-    assert!(is_let_in(&broker, plain("bob", "")).await);
+    assert!(is_let_in(&broker, login("ann", "secret")).await);
+    assert!(is_let_in(&broker, login("bob", "")).await);
     let wrong = [
         ("ann", "Secret"),
         ("ann", ""),
@@ -50,7 +50,7 @@ async fn only_users_with_their_passwords_if_anonymous_is_off() {
         ("", ""),
     ];
     for (user, password) in wrong {
-        assert!(!is_let_in(&broker, plain(user, password)).await, "{user} {password}");
+        assert!(!is_let_in(&broker, login(user, password)).await, "{user} {password}");
     }
     assert!(!is_let_in(&broker, ClientSasl::Anonymous).await);
     assert!(!is_let_in(&broker, ClientSasl::None).await);
@@ -59,16 +59,27 @@ async fn only_users_with_their_passwords_if_anonymous_is_off() {
 #[tokio::test]
 async fn both_if_both_are_on() {
     let broker = Broker::start(Config { users: users(), ..config() });
-    assert!(is_let_in(&broker, plain("ann", "secret")).await);
+    assert!(is_let_in(&broker, login("ann", "secret")).await);
     assert!(is_let_in(&broker, ClientSasl::Anonymous).await);
-    assert!(!is_let_in(&broker, plain("ann", "wrong")).await);
+    assert!(!is_let_in(&broker, login("ann", "wrong")).await);
 }
 
 #[tokio::test]
 async fn nobody_if_neither_is() {
     let broker = Broker::start(Config { anonymous: false, ..config() });
-    for sasl in [ClientSasl::Anonymous, ClientSasl::None, plain("ann", "secret")] {
+    for sasl in [ClientSasl::Anonymous, ClientSasl::None, login("ann", "secret")] {
         assert!(!is_let_in(&broker, sasl).await);
+    }
+}
+
+/// There are no virtual hosts: neither `open` nor `sasl-init` chooses one.
+#[tokio::test]
+async fn a_host_name_chooses_nothing() {
+    let broker = Broker::start(Config { users: users(), ..config() });
+    for host in [None, Some(""), Some("elsewhere.example")] {
+        let engine = engine::Config { hostname: host.map(str::to_owned), ..Default::default() };
+        let client = Client::open_with(broker.address(), engine, login("ann", "secret")).await;
+        assert!(client.is_ok(), "{host:?}");
     }
 }
 

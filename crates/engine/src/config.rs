@@ -1,7 +1,7 @@
 //! What a connection is set up with. Every limit that a peer can reach is here, with its default.
 
+use crate::sasl::{Authenticator, ClientSasl};
 use hopline_wire::{Fields, Symbol};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,69 +65,6 @@ impl Default for Config {
             properties: Fields::default(),
         }
     }
-}
-
-/// How a client authenticates.
-#[derive(Clone, PartialEq, Eq)]
-pub enum ClientSasl {
-    /// No SASL layer: the AMQP header first.
-    None,
-    /// ANONYMOUS.
-    Anonymous,
-    /// PLAIN with these credentials.
-    Plain {
-        /// Who.
-        user: String,
-        /// The secret.
-        password: String,
-    },
-}
-
-impl fmt::Debug for ClientSasl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("None"),
-            Self::Anonymous => f.write_str("Anonymous"),
-            Self::Plain { user, .. } => write!(f, "Plain {{ user: {user:?} }}"),
-        }
-    }
-}
-
-/// Who may connect to a server.
-pub trait Authenticator: Send + Sync + fmt::Debug {
-    /// The mechanisms offered, best first; at least one.
-    fn mechanisms(&self) -> Vec<Symbol>;
-
-    /// The name of the user who is let in, or `None`.
-    fn check(&self, mechanism: &str, response: Option<&[u8]>) -> Option<String>;
-
-    /// Whether a client that sends the AMQP header without SASL is let in.
-    fn allows_no_sasl(&self) -> bool;
-}
-
-/// Lets everybody in as `anonymous`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Anonymous;
-
-impl Authenticator for Anonymous {
-    fn mechanisms(&self) -> Vec<Symbol> {
-        vec![Symbol::from_static("ANONYMOUS")]
-    }
-
-    fn check(&self, mechanism: &str, _response: Option<&[u8]>) -> Option<String> {
-        (mechanism == "ANONYMOUS").then(|| "anonymous".to_owned())
-    }
-
-    fn allows_no_sasl(&self) -> bool {
-        true
-    }
-}
-
-/// The three parts of a PLAIN response (RFC 4616): authorization id, user, password.
-pub fn plain_parts(response: &[u8]) -> Option<(&str, &str, &str)> {
-    let mut parts = std::str::from_utf8(response).ok()?.split('\0');
-    let (authzid, user, password) = (parts.next()?, parts.next()?, parts.next()?);
-    (parts.next().is_none() && !user.is_empty()).then_some((authzid, user, password))
 }
 
 /// Which end of the connection we are, and how that end authenticates.

@@ -26,10 +26,11 @@ mod fault;
 mod link;
 mod outbox;
 mod outgoing;
+pub mod sasl;
 mod session;
 mod unsettled;
 
-pub use config::{Anonymous, Authenticator, ClientSasl, Config, plain_parts};
+pub use config::Config;
 pub use connection::{Answer, AttachOptions, Connection};
 pub use event::{Delivery, Event, LinkInfo};
 pub use fault::CommandError;
@@ -37,6 +38,7 @@ pub use hopline_timeline as timeline;
 pub use hopline_wire as wire;
 pub use outbox::Outbox;
 pub use outgoing::Outgoing;
+pub use sasl::{Anonymous, Authenticator, ClientSasl};
 
 slotmap::new_key_type! {
     /// A session of one connection; never used again once the session has ended.

@@ -3,73 +3,18 @@
 
 mod support;
 
-use bytes::Bytes;
 use hopline_engine::wire::definitions::SaslCode;
 use hopline_engine::wire::frame::ProtocolHeader;
-use hopline_engine::wire::performative::{
-    Open, SaslInit, SaslMechanisms, SaslOutcome, SaslPerformative, SaslResponse,
-};
-use hopline_engine::wire::{Performative, Role, Symbol, condition};
-use hopline_engine::{Anonymous, Authenticator, ClientSasl, Config, Event, plain_parts};
+use hopline_engine::wire::performative::{Open, SaslOutcome};
+use hopline_engine::wire::{Performative, Role, condition};
+use hopline_engine::{Anonymous, Config, Event};
 use std::time::Duration;
-use support::{Complaint, Pair, Script, attach, begin, close, config, detach, end, open};
+use support::{
+    Complaint, Guarded, Pair, Script, attach, begin, close, closed, config, detach, end, init, open,
+};
 
 const AMQP: [u8; 8] = ProtocolHeader::Amqp.octets();
 const SASL: [u8; 8] = ProtocolHeader::Sasl.octets();
-
-/// One user, no guests.
-#[derive(Debug)]
-struct Guarded;
-
-impl Authenticator for Guarded {
-    fn mechanisms(&self) -> Vec<Symbol> {
-        vec![Symbol::from_static("PLAIN")]
-    }
-
-    fn check(&self, mechanism: &str, response: Option<&[u8]>) -> Option<String> {
-        let (_, user, password) = plain_parts(response?)?;
-        (mechanism == "PLAIN" && (user, password) == ("ada", "lace")).then(|| user.to_owned())
-    }
-
-    fn allows_no_sasl(&self) -> bool {
-        false
-    }
-}
-
-fn init(mechanism: &'static str, response: Option<&'static [u8]>) -> SaslInit {
-    SaslInit {
-        mechanism: Symbol::from_static(mechanism),
-        initial_response: response.map(Bytes::from_static),
-        hostname: None,
-    }
-}
-
-fn closed(script: &Script) -> Option<Symbol> {
-    script.end.events.iter().rev().find_map(|event| match event {
-        Event::Closed { error: Some(error), .. } => Some(error.condition.clone()),
-        _ => None,
-    })
-}
-
-/// A server behind its SASL header and offer.
-fn offered(authenticator: impl Authenticator + 'static) -> Script {
-    let mut script = Script::server(config(), authenticator);
-    script.raw(&SASL);
-    let octets = script.octets();
-    assert_eq!(octets[..8], SASL);
-    let (frames, rest) = Script::sasl(&octets[8..]);
-    let [SaslPerformative::SaslMechanisms(offer)] = frames.as_slice() else { panic!("{frames:?}") };
-    assert!(!offer.sasl_server_mechanisms.is_empty() && rest.is_empty());
-    script
-}
-
-fn outcome(script: &mut Script) -> SaslCode {
-    let octets = script.octets();
-    match Script::sasl(&octets).0.as_slice() {
-        [SaslPerformative::SaslOutcome(outcome)] => outcome.code,
-        other => panic!("{other:?}"),
-    }
-}
 
 #[test]
 fn both_ends_open_however_the_octets_are_cut() {
@@ -95,7 +40,7 @@ fn a_header_without_sasl_is_answered_in_kind() {
 
 #[test]
 fn who_must_authenticate_and_does_not_gets_the_sasl_header_and_no_more() {
-    let mut script = Script::server(config(), Guarded);
+    let mut script = Script::server(config(), Guarded { scram: false });
     script.raw(&AMQP);
     script.send(&open());
     assert_eq!(script.octets(), SASL);
@@ -133,97 +78,6 @@ fn a_header_cut_short_ends_quietly() {
         assert!(script.end.connection.is_finished());
         assert!(matches!(script.end.events[..], [Event::Closed { by_peer: true, .. }]));
     }
-}
-
-#[test]
-fn plain_lets_in_who_knows_the_password() {
-    let mut script = offered(Guarded);
-    script.send(&init("PLAIN", Some(b"\0ada\0lace")));
-    assert_eq!(outcome(&mut script), SaslCode::Ok);
-    script.raw(&AMQP);
-    script.send(&open());
-    assert_eq!(script.octets()[..8], AMQP);
-    assert_eq!(script.end.connection.user(), Some("ada"));
-    assert!(script.end.connection.is_open());
-}
-
-#[test]
-fn bad_credentials_and_foreign_mechanisms_are_refused_whatever_follows() {
-    let bad = [
-        init("PLAIN", Some(b"\0ada\0wrong")),
-        init("PLAIN", Some(b"ada lace")),
-        init("PLAIN", Some(b"")),
-        init("PLAIN", None),
-        init("ANONYMOUS", None),
-        init("SCRAM-SHA-256", Some(b"n,,n=ada")),
-    ];
-    for init in bad {
-        let mut script = offered(Guarded);
-        script.send(&init);
-        assert_eq!(outcome(&mut script), SaslCode::Auth, "{init:?}");
-        script.raw(&AMQP);
-        script.send(&open());
-        assert!(script.octets().is_empty() && script.end.connection.is_finished());
-        assert_eq!(script.end.connection.user(), None);
-        assert_eq!(script.end.events.len(), 1);
-        assert_eq!(closed(&script), Some(condition::UNAUTHORIZED_ACCESS));
-    }
-}
-
-#[test]
-fn sasl_frames_that_are_not_due_end_the_connection() {
-    let frames: [&dyn Fn(&mut Script); 6] = [
-        &|s| s.send(&SaslMechanisms { sasl_server_mechanisms: vec!["PLAIN".into()] }),
-        &|s| s.send(&SaslOutcome { code: SaslCode::Ok, additional_data: None }),
-        &|s| s.send(&SaslResponse { response: Bytes::new() }),
-        &|s| s.raw(&[0, 0, 0, 8, 2, 1, 0, 0]),
-        &|s| s.send(&open()),
-        &|s| s.raw(&[0, 1, 0, 0, 2, 1, 0, 0]),
-    ];
-    for frame in frames {
-        let mut script = offered(Anonymous);
-        frame(&mut script);
-        assert!(script.octets().is_empty() && script.end.connection.is_finished());
-        assert!(!script.end.connection.is_open() && closed(&script).is_some());
-    }
-    let mut script = offered(Anonymous);
-    script.send(&init("ANONYMOUS", None));
-    script.send(&init("ANONYMOUS", None));
-    assert!(script.end.connection.is_over(), "twice");
-}
-
-#[test]
-fn a_client_takes_no_outcome_before_the_offer_and_no_second_offer() {
-    let offer = SaslMechanisms { sasl_server_mechanisms: vec!["ANONYMOUS".into()] };
-    let mut script = Script::client(config(), ClientSasl::Anonymous);
-    script.raw(&SASL);
-    script.send(&SaslOutcome { code: SaslCode::Ok, additional_data: None });
-    assert!(script.end.connection.is_over());
-
-    let mut script = Script::client(config(), ClientSasl::Anonymous);
-    script.raw(&SASL);
-    script.send(&offer);
-    script.send(&offer);
-    assert!(script.end.connection.is_over());
-    assert_eq!(Script::sasl(&script.octets()[8..]).0.len(), 1, "one init");
-}
-
-#[test]
-fn a_client_says_why_it_was_not_let_in() {
-    let plain = ClientSasl::Plain { user: "ada".into(), password: "secret".into() };
-    assert!(!format!("{plain:?}").contains("secret"));
-    for code in [SaslCode::Auth, SaslCode::Sys, SaslCode::SysPerm, SaslCode::SysTemp] {
-        let mut script = Script::client(config(), plain.clone());
-        script.raw(&SASL);
-        script.send(&SaslMechanisms { sasl_server_mechanisms: vec!["PLAIN".into()] });
-        script.send(&SaslOutcome { code, additional_data: None });
-        assert_eq!(closed(&script), Some(condition::UNAUTHORIZED_ACCESS));
-        assert!(!format!("{:?}", script.end.events).contains("secret"));
-    }
-    let mut script = Script::client(config(), plain);
-    script.raw(&SASL);
-    script.send(&SaslMechanisms { sasl_server_mechanisms: vec!["EXTERNAL".into()] });
-    assert_eq!(closed(&script), Some(condition::UNAUTHORIZED_ACCESS));
 }
 
 #[test]

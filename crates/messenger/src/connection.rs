@@ -8,6 +8,7 @@ use hopline_driver::timeline::Instant;
 use hopline_driver::{ClientTls, Clock, Flush, Io, Read, Socket, Transport, Url, Waiter, connect};
 use std::sync::Arc;
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 /// Makes the connection to `url` and serves it until it ends.
 pub(crate) async fn run(shared: Arc<Shared>, id: PeerId, url: Url) {
@@ -47,7 +48,8 @@ async fn open(shared: &Shared, url: &Url) -> Result<Io, String> {
     let sasl = match &url.user {
         Some(user) => {
             let password = url.password.clone().unwrap_or_default();
-            ClientSasl::Plain { user: user.clone(), password }
+            let nonce = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+            ClientSasl::Password { user: user.clone(), password, nonce }
         }
         None => ClientSasl::Anonymous,
     };
@@ -58,7 +60,7 @@ async fn open(shared: &Shared, url: &Url) -> Result<Io, String> {
 fn config(state: &State, url: &Url) -> Config {
     Config {
         // Brokers tell two containers of one name from each other, or don't let the second in.
-        container_id: format!("{}-{}", state.options.name, uuid::Uuid::new_v4().simple()),
+        container_id: format!("{}-{}", state.options.name, Uuid::new_v4().simple()),
         hostname: Some(url.host.clone()),
         ..Config::default()
     }

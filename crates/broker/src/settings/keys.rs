@@ -117,7 +117,7 @@ pub(super) struct TlsSettings {
     pub(super) key: PathBuf,
 }
 
-/// `[[user]]`: who may connect with SASL PLAIN.
+/// `[[user]]`: who may connect with SASL SCRAM-SHA-256 or PLAIN.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UserSettings {

@@ -1,17 +1,13 @@
 use super::{Connection, Reading, advertised_ms};
-use crate::config::{ClientSasl, Side};
+use crate::config::Side;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::link::Half;
-use bytes::Bytes;
+use crate::sasl::ClientSasl;
 use hopline_timeline::Instant;
-use hopline_wire::definitions::SaslCode;
 use hopline_wire::frame::ProtocolHeader;
-use hopline_wire::performative::{Open, SaslInit, SaslMechanisms, SaslOutcome, SaslPerformative};
-use hopline_wire::{AmqpError, Symbol, condition, limits};
-
-const ANONYMOUS: Symbol = Symbol::from_static("ANONYMOUS");
-const PLAIN: Symbol = Symbol::from_static("PLAIN");
+use hopline_wire::performative::{Open, SaslMechanisms};
+use hopline_wire::{AmqpError, condition, limits};
 
 impl Connection {
     pub(super) fn start_client(&mut self) {
@@ -24,7 +20,7 @@ impl Connection {
         }
     }
 
-    fn put_header(&mut self, header: ProtocolHeader) {
+    pub(super) fn put_header(&mut self, header: ProtocolHeader) {
         self.outbox.tail().extend_from_slice(&header.octets());
     }
 
@@ -112,55 +108,6 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn sasl_frame(&mut self, body: &[u8]) -> Result<(), Fault> {
-        let (performative, _) = SaslPerformative::decode(body)?;
-        match (&self.side, performative) {
-            (Side::Server(_), SaslPerformative::SaslInit(init)) => self.sasl_init(&init),
-            (Side::Client(sasl), SaslPerformative::SaslMechanisms(offer))
-                if self.reading == Reading::Sasl =>
-            {
-                let init = choose(sasl, &offer)?;
-                self.put(&init, 0);
-                self.reading = Reading::SaslOutcome;
-                Ok(())
-            }
-            (Side::Client(_), SaslPerformative::SaslOutcome(outcome))
-                if self.reading == Reading::SaslOutcome =>
-            {
-                self.sasl_outcome(&outcome)
-            }
-            _ => Err(out_of_place("a SASL frame that is not due")),
-        }
-    }
-
-    fn sasl_init(&mut self, init: &SaslInit) -> Result<(), Fault> {
-        let Side::Server(authenticator) = &self.side else {
-            return Err(out_of_place("sasl-init"));
-        };
-        let mechanism = init.mechanism.as_str();
-        let user = authenticator.check(mechanism, init.initial_response.as_deref());
-        let code = if user.is_some() { SaslCode::Ok } else { SaslCode::Auth };
-        self.put(&SaslOutcome { code, additional_data: None }, 0);
-        if user.is_none() {
-            let text = "authentication failed";
-            return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
-        }
-        self.user = user;
-        self.reading = Reading::AmqpHeader;
-        Ok(())
-    }
-
-    fn sasl_outcome(&mut self, outcome: &SaslOutcome) -> Result<(), Fault> {
-        if outcome.code != SaslCode::Ok {
-            let text = format!("the server refused the credentials ({:?})", outcome.code);
-            return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
-        }
-        self.put_header(ProtocolHeader::Amqp);
-        self.put_open();
-        self.reading = Reading::AmqpHeader;
-        Ok(())
-    }
-
     pub(super) fn open(&mut self, channel: u16, open: Open, _now: Instant) -> Result<(), Fault> {
         if self.remote != Half::Idle {
             return Err(out_of_place("a second open"));
@@ -184,22 +131,6 @@ impl Connection {
         self.events.push_back(Event::Opened(Box::new(open)));
         Ok(())
     }
-}
-
-fn choose(sasl: &ClientSasl, offer: &SaslMechanisms) -> Result<SaslInit, Fault> {
-    let (mechanism, response) = match sasl {
-        ClientSasl::Plain { user, password } => (PLAIN, format!("\0{user}\0{password}")),
-        _ => (ANONYMOUS, "hopline".to_owned()),
-    };
-    if !offer.sasl_server_mechanisms.contains(&mechanism) {
-        let text = format!(
-            "the server offers {:?} but not {mechanism}: give other credentials",
-            offer.sasl_server_mechanisms
-        );
-        return Err(Fault::connection(condition::UNAUTHORIZED_ACCESS, text));
-    }
-    let initial_response = Some(Bytes::from(response));
-    Ok(SaslInit { mechanism, initial_response, hostname: None })
 }
 
 pub(super) fn out_of_place(what: &str) -> Fault {

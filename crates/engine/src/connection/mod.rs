@@ -13,15 +13,17 @@ mod ending;
 mod flow;
 mod handshake;
 mod read;
+mod sasl;
 mod timers;
 mod transfer;
 
 pub use attach::{Answer, AttachOptions};
 
-use crate::config::{Authenticator, ClientSasl, Config, Side};
+use crate::config::{Config, Side};
 use crate::event::Event;
 use crate::link::{Half, Link};
 use crate::outbox::Outbox;
+use crate::sasl::{Authenticator, ClientSasl};
 use crate::session::Session;
 use crate::{LinkId, SessionId};
 use bytes::{Bytes, BytesMut};
@@ -39,10 +41,8 @@ use timers::Timers;
 enum Reading {
     /// The peer's first protocol header.
     Header,
-    /// SASL frames: `sasl-mechanisms` at the client, `sasl-init` at the server.
+    /// SASL frames.
     Sasl,
-    /// The frame of SASL that ends it, at the client.
-    SaslOutcome,
     /// The AMQP header behind SASL.
     AmqpHeader,
     /// AMQP frames.
@@ -67,6 +67,7 @@ pub struct Connection {
     pub(crate) config: Config,
     side: Side,
     reading: Reading,
+    sasl: sasl::Sasl,
     local: Half,
     remote: Half,
     input: BytesMut,
@@ -107,6 +108,7 @@ impl Connection {
             config,
             side,
             reading: Reading::Header,
+            sasl: sasl::Sasl::Idle,
             local: Half::Idle,
             remote: Half::Idle,
             input: BytesMut::new(),

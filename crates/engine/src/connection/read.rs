@@ -34,9 +34,7 @@ impl Connection {
     fn frame_limit(&self) -> u32 {
         match self.reading {
             // Before `open` 512 octets are the rule; a longer SASL response (a token) is let in.
-            Reading::Sasl | Reading::SaslOutcome => {
-                limits::MIN_MAX_FRAME_SIZE.max(self.config.max_frame_size.min(16_384))
-            }
+            Reading::Sasl => limits::MIN_MAX_FRAME_SIZE.max(self.config.max_frame_size.min(16_384)),
             _ => self.config.max_frame_size,
         }
     }
@@ -65,7 +63,7 @@ impl Connection {
                 Err(error) if end == 0 => return Err(error.into()),
                 _ => break,
             }
-            if matches!(self.reading, Reading::Sasl | Reading::SaslOutcome) {
+            if self.reading == Reading::Sasl {
                 break;
             }
         }
@@ -81,10 +79,8 @@ impl Connection {
     ) -> Result<(), Fault> {
         frame.advance(header.body);
         match (self.reading, header.kind) {
-            (Reading::Sasl | Reading::SaslOutcome, FrameType::Sasl) => self.sasl_frame(&frame),
-            (Reading::Sasl | Reading::SaslOutcome, FrameType::Amqp) => {
-                Err(out_of_place("an AMQP frame during SASL"))
-            }
+            (Reading::Sasl, FrameType::Sasl) => self.sasl_frame(&frame),
+            (Reading::Sasl, FrameType::Amqp) => Err(out_of_place("an AMQP frame during SASL")),
             (_, FrameType::Sasl) => {
                 Err(WireError::Frame("a SASL frame does not belong behind SASL").into())
             }

@@ -5,11 +5,13 @@
 
 mod choices;
 mod frames;
+pub mod login;
 mod script;
 mod world;
 
 pub use choices::{Choices, Random};
 pub use frames::*;
+pub use login::{Guarded, closed, init, offered, outcome, said};
 pub use script::{Complaint, Heard, Script, frames_of, plain};
 pub use world::World;
 
