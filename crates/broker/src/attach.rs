@@ -1,36 +1,46 @@
 //! Peers attach links: what they ask for, what is in force.
 
 use crate::broker::{Broker, End};
+use crate::expiry::Expiry;
 use crate::inbound::{Destination, Producer};
+use crate::lifetime::Lifetime;
+use crate::links::Container;
 use crate::node::Node;
 use crate::outbound::Consumer;
-use crate::{ConnId, ProducerId, QueueId};
+use crate::subscription::Subscriber;
+use crate::termini::Owned;
+use crate::{ConnId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::definitions::SenderSettleMode;
 use hopline_driver::engine::wire::outcome::{Accepted, Modified, Rejected, Released};
 use hopline_driver::engine::wire::performative::Attach;
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
-use hopline_driver::engine::wire::{AmqpError, Fields, Role, Symbol, condition};
+use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Role, Symbol, condition};
 use hopline_driver::engine::{Answer, LinkId};
 use slab::Slab;
 
-const TOPIC: &str = "topic";
-const QUEUE: &str = "queue";
 const COPY: &str = "copy";
 const OUTCOMES: [&str; 4] =
     [Accepted::SYMBOL, Rejected::SYMBOL, Released::SYMBOL, Modified::SYMBOL];
 
 impl Broker {
     pub(crate) fn on_attach(&mut self, conn: ConnId, link: LinkId, attach: Attach) {
+        self.take_name(conn, link, &attach.name, attach.role.peer());
         let result = match attach.role {
+            _ if attach.incomplete_unsettled => Err(incomplete()),
             Role::Sender => self.attach_producer(conn, link, attach),
             Role::Receiver => self.attach_consumer(conn, link, attach),
         };
-        if let Err(error) = result
-            && let Some(conn) = self.conns.get_mut(conn)
-        {
+        if let Err(error) = result {
+            self.free_name(conn, link);
+            let Some(conn) = self.conns.get_mut(conn) else { return };
             tracing::info!(%error, "attach refused");
             conn.io.engine_mut().refuse(link, error);
         }
+    }
+
+    fn container(&self, conn: ConnId) -> Result<Container, AmqpError> {
+        let conn = self.conns.get(conn).map(|conn| conn.container.clone());
+        conn.ok_or_else(|| AmqpError::new(condition::INTERNAL_ERROR, "the connection is gone"))
     }
 
     fn attach_producer(
@@ -47,9 +57,8 @@ impl Broker {
             }
             None => return Err(invalid("a sender's attach needs a target")),
         };
-        let (destination, owns_queue) = self.destination(&mut target)?;
-        let producer =
-            Producer { conn: conn_id, link, destination: destination.clone(), owns_queue };
+        let (destination, terminus) = self.destination((conn_id, link), &mut target)?;
+        let producer = Producer { conn: conn_id, link, destination: destination.clone(), terminus };
         let id = self.producers.insert(producer);
         self.join_as_producer(id, &destination);
         let Some(conn) = self.conns.get_mut(conn_id) else { return Ok(()) };
@@ -87,24 +96,38 @@ impl Broker {
     }
 
     /// Where a publisher's link leads; `target` becomes what is in force.
-    fn destination(&mut self, target: &mut Target) -> Result<(Destination, bool), AmqpError> {
+    fn destination(
+        &mut self,
+        at: (ConnId, LinkId),
+        target: &mut Target,
+    ) -> Result<(Destination, Option<TerminusId>), AmqpError> {
+        let is_nameless = self.container(at.0)?.is_nameless;
+        let expiry = Expiry::in_force(&target.expiry_policy, target.timeout, is_nameless);
+        (target.expiry_policy, target.timeout) = (expiry.symbol(), 0);
+        target.durable = 0;
         let asked = std::mem::take(&mut target.capabilities);
         match (&target.address, target.dynamic) {
             (Some(_), true) => Err(invalid("a dynamic target must not have an address")),
             (None, true) => {
-                let (address, queue) = self.create_dynamic()?;
-                target.address = Some(address);
-                Ok((Destination::Queue(queue), true))
+                let properties = target.dynamic_node_properties.take();
+                let (dynamic, id) = self.open_dynamic(at, (&asked, properties), expiry)?;
+                target.timeout = expiry.timeout_s;
+                target.address = Some(dynamic.address);
+                target.dynamic_node_properties = dynamic.properties;
+                target.capabilities = dynamic.capabilities;
+                Ok((dynamic.node.into(), Some(id)))
             }
-            (None, false) => Ok((Destination::Anonymous, false)),
+            (None, false) => Ok((Destination::Anonymous, None)),
             (Some(address), false) => {
-                let node = self.resolve(address, has(&asked, TOPIC))?;
-                target.capabilities = in_force(&asked, node);
+                let (node, capabilities) = self.find_node(address, &asked)?;
+                target.capabilities = capabilities;
                 let destination = match node {
                     Node::Queue(queue) => Destination::Queue(queue),
-                    Node::Topic => Destination::Topic(self.create_topic(address)?),
+                    Node::Topic => {
+                        Destination::Topic(self.create_topic(address, Lifetime::OnDemand)?)
+                    }
                 };
-                Ok((destination, false))
+                Ok((destination, None))
             }
         }
     }
@@ -115,13 +138,14 @@ impl Broker {
         link: LinkId,
         attach: Attach,
     ) -> Result<(), AmqpError> {
-        let Some(mut source) = attach.source.map(|source| *source) else {
-            return Err(invalid("a receiver's attach needs a source"));
+        let mut source = match &attach.source {
+            Some(source) => Source::clone(source),
+            None => self.look_up(&self.container(conn_id)?, &attach)?,
         };
-        let (queue_id, owns_queue) = self.origin(&mut source)?;
-        // A subscriber is alone on its queue: looking without taking would never empty it.
+        let (queue_id, terminus) = self.origin((conn_id, link), &attach.name, &mut source)?;
+        // Looking without taking would never empty the queue of a subscription.
         let is_browser =
-            source.distribution_mode.as_ref().is_some_and(|m| *m == COPY) && !owns_queue;
+            source.distribution_mode.as_ref().is_some_and(|m| *m == COPY) && terminus.is_none();
         settle_source(&mut source, is_browser);
         let settled = attach.snd_settle_mode == SenderSettleMode::Settled;
         let consumer = Consumer {
@@ -137,7 +161,7 @@ impl Broker {
             next_tag: 0,
             is_ready: false,
             is_draining: false,
-            owns_queue,
+            terminus,
         };
         let id = self.consumers.insert(consumer);
         if let Some(queue) = self.queues.get_mut(queue_id) {
@@ -159,35 +183,71 @@ impl Broker {
         Ok(())
     }
 
-    /// The queue that a consumer takes from, and whether it was made for this link; `source`
-    /// becomes what is in force.
-    fn origin(&mut self, source: &mut Source) -> Result<(QueueId, bool), AmqpError> {
-        let asked = std::mem::take(&mut source.capabilities);
-        match (&source.address, source.dynamic) {
+    /// The queue that a consumer takes from, and what of it outlives the link; `source` becomes
+    /// what is in force.
+    fn origin(
+        &mut self,
+        at: (ConnId, LinkId),
+        link_name: &str,
+        source: &mut Source,
+    ) -> Result<(QueueId, Option<TerminusId>), AmqpError> {
+        let container = self.container(at.0)?;
+        let expiry = Expiry::in_force(&source.expiry_policy, source.timeout, container.is_nameless);
+        let asked = source.clone();
+        (source.expiry_policy, source.timeout) = (expiry.symbol(), 0);
+        match (&asked.address, asked.dynamic) {
             (Some(_), true) => Err(invalid("a dynamic source must not have an address")),
             (None, true) => {
-                let (address, queue) = self.create_dynamic()?;
-                source.address = Some(address);
-                Ok((queue, true))
+                let properties = source.dynamic_node_properties.take();
+                let (dynamic, id) =
+                    self.open_dynamic(at, (&asked.capabilities, properties), expiry)?;
+                source.timeout = expiry.timeout_s;
+                source.address = Some(dynamic.address);
+                source.dynamic_node_properties = dynamic.properties;
+                source.capabilities = dynamic.capabilities;
+                match dynamic.node {
+                    Owned::Queue(queue) => Ok((queue, Some(id))),
+                    Owned::Topic(_) => Err(invalid("a dynamic source is a queue")),
+                }
             }
             (None, false) => Err(invalid("a receiver's source needs an address")),
             (Some(address), false) => {
-                let node = self.resolve(address, has(&asked, TOPIC))?;
-                source.capabilities = in_force(&asked, node);
+                self.check_owner(address, at.0)?;
+                let (node, capabilities) = self.find_node(address, &asked.capabilities)?;
+                source.capabilities = capabilities;
                 match node {
-                    Node::Queue(queue) => Ok((queue, false)),
-                    Node::Topic => self.create_subscription(address).map(|queue| (queue, true)),
+                    Node::Queue(queue) => Ok((queue, None)),
+                    Node::Topic => {
+                        source.timeout = expiry.timeout_s;
+                        let subscriber = Subscriber {
+                            container: &container,
+                            link_name,
+                            topic: address,
+                            asked: &asked,
+                            expiry,
+                        };
+                        self.subscribe(&subscriber).map(|(queue, id)| (queue, Some(id)))
+                    }
                 }
             }
         }
     }
+
+    /// Others than its owner only send to a temporary node (JMS mapping 5.3).
+    fn check_owner(&self, address: &str, conn: ConnId) -> Result<(), AmqpError> {
+        if self.only_for(address).is_none_or(|owner| owner == conn) {
+            return Ok(());
+        }
+        let text = "a temporary node is consumed from on the connection that has made it";
+        Err(AmqpError::new(condition::RESOURCE_LOCKED, text))
+    }
 }
 
-/// What of a source is in force: no filters, no durability; the outcomes that there are.
+/// What of a source is in force: no filters, nothing that outlives the broker; the outcomes that
+/// there are.
 fn settle_source(source: &mut Source, is_browser: bool) {
     source.filter = None;
     source.durable = 0;
-    source.timeout = 0;
     let mode = if is_browser { COPY } else { "move" };
     source.distribution_mode = Some(Symbol::from_static(mode));
     source.default_outcome = source.default_outcome.take().filter(|it| it.symbol().is_some());
@@ -203,19 +263,13 @@ fn restricted(outcomes: &[Symbol]) -> Option<Box<[Symbol]>> {
     (!all).then(|| outcomes.into())
 }
 
-fn has(capabilities: &[Symbol], name: &str) -> bool {
-    capabilities.iter().any(|capability| *capability == *name)
-}
-
-/// The node capabilities that were asked for and hold (JMS mapping 5.2).
-fn in_force(asked: &[Symbol], node: Node) -> Vec<Symbol> {
-    let name = match node {
-        Node::Queue(_) => QUEUE,
-        Node::Topic => TOPIC,
-    };
-    asked.iter().filter(|capability| **capability == *name).cloned().collect()
-}
-
 fn invalid(text: &str) -> AmqpError {
     AmqpError::new(condition::INVALID_FIELD, text)
+}
+
+/// Whoever has left out unsettled deliveries wants them first, and nothing is kept of them here
+/// (2.7.3).
+fn incomplete() -> AmqpError {
+    let text = "deliveries are not resumed here: attach with a null unsettled map";
+    AmqpError::new(condition::NOT_IMPLEMENTED, text)
 }

@@ -1,10 +1,14 @@
 //! The broker's state, and one turn of one connection.
 
 use crate::config::{Config, Sampling};
+use crate::expiry::Scope;
 use crate::inbound::Producer;
+use crate::lifetime::Lifetime;
+use crate::links::{Container, LinkKey, Named};
 use crate::node::Topic;
 use crate::outbound::Consumer;
 use crate::queue::Queue;
+use crate::termini::Termini;
 use crate::{ConnId, ConsumerId, ProducerId, QueueId};
 use hopline_driver::engine::wire::{AmqpError, condition};
 use hopline_driver::engine::{Event, LinkId};
@@ -31,6 +35,9 @@ pub(crate) enum End {
 pub(crate) struct Conn {
     pub(crate) io: Io,
     pub(crate) links: SecondaryMap<LinkId, End>,
+    pub(crate) names: SecondaryMap<LinkId, Named>,
+    /// Who it is; known once `open` has come, and so before there is any link.
+    pub(crate) container: Container,
     /// Wakes its task: another one has found its socket full, or has ended it.
     pub(crate) wake: Rc<Notify>,
     /// Consumers that have credit but wait for its window or socket.
@@ -92,6 +99,9 @@ pub(crate) struct Broker {
     pub(crate) queues: SlotMap<QueueId, Queue>,
     pub(crate) addresses: HashMap<Rc<str>, QueueId>,
     pub(crate) topics: HashMap<Rc<str>, Topic>,
+    /// Who has which link name.
+    pub(crate) names: HashMap<LinkKey, (ConnId, LinkId)>,
+    pub(crate) termini: Termini,
     pub(crate) dirty: Vec<ConnId>,
     pub(crate) listed: Vec<QueueId>,
     pub(crate) losses: Losses,
@@ -114,6 +124,8 @@ impl Broker {
             queues: SlotMap::with_key(),
             addresses: HashMap::new(),
             topics: HashMap::new(),
+            names: HashMap::new(),
+            termini: Termini::default(),
             dirty: Vec::new(),
             listed: Vec::new(),
             losses: Losses::default(),
@@ -123,7 +135,7 @@ impl Broker {
             config,
         };
         for address in broker.config.nodes.queues.clone() {
-            if let Err(error) = broker.create_queue(&address, crate::queue::Lifetime::Permanent) {
+            if let Err(error) = broker.create_queue(&address, Lifetime::Permanent) {
                 tracing::warn!(%address, %error, "a configured queue could not be made");
             }
         }
@@ -136,6 +148,8 @@ impl Broker {
         let id = self.conns.insert(Conn {
             io,
             links: SecondaryMap::new(),
+            names: SecondaryMap::new(),
+            container: Container::new(None, ""),
             wake: wake.clone(),
             blocked: Vec::new(),
             until: None,
@@ -193,25 +207,34 @@ impl Broker {
             }
             Event::AttachRequest { link, attach } => self.on_attach(id, link, *attach),
             Event::Detached { link, closed, by_peer, error } => {
-                self.forget_link(id, link, error.is_none());
+                let answer = self.on_detached(id, link, (by_peer && closed, error.is_none()));
                 if by_peer && let Some(conn) = self.conns.get_mut(id) {
-                    conn.io.engine_mut().detach(link, closed, None);
+                    conn.io.engine_mut().detach(link, closed, answer);
                 }
             }
             Event::Opened(open) => {
                 tracing::debug!(container = open.container_id, "connection opened");
+                if let Some(conn) = self.conns.get_mut(id) {
+                    conn.container = Container::new(conn.io.engine().user(), &open.container_id);
+                }
             }
+            Event::SessionEnded { session, .. } => self.on_ended(Scope::Session(id, session)),
             Event::Closed { error, by_peer } => {
+                self.on_ended(Scope::Connection(id));
                 if let Some(error) = error {
                     tracing::info!(%error, by_peer, "connection ended");
                 }
             }
             Event::SessionBegun(_)
-            | Event::SessionEnded { .. }
             | Event::PeerSettled { .. }
             | Event::Attached { .. }
             | Event::Drained { .. } => {}
         }
+    }
+
+    fn on_ended(&mut self, scope: Scope) {
+        self.termini.end(scope, self.clock.now());
+        self.expire_termini();
     }
 
     /// Forwards what can go, then writes what is ready: one write for each connection.
@@ -297,8 +320,9 @@ impl Broker {
         self.settle();
     }
 
-    /// Removes what has expired in all queues.
+    /// Removes what has expired: termini, and messages in all queues.
     pub(crate) fn sweep(&mut self) {
+        self.expire_termini();
         let now = self.clock.now();
         let ids: Vec<_> =
             self.queues.iter().filter(|(_, q)| q.may_expire()).map(|(id, _)| id).collect();

@@ -4,7 +4,8 @@ use crate::broker::{Broker, End};
 use crate::config::{DurableMessages, Sampling};
 use crate::message::{Message, to_address};
 use crate::node::Node;
-use crate::{ConnId, ProducerId, QueueId};
+use crate::termini::Owned;
+use crate::{ConnId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::outcome::Rejected;
 use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol, Value, condition};
 use hopline_driver::engine::{Delivery, LinkId};
@@ -20,14 +21,23 @@ pub(crate) enum Destination {
     Anonymous,
 }
 
+impl From<Owned> for Destination {
+    fn from(node: Owned) -> Self {
+        match node {
+            Owned::Queue(queue) => Self::Queue(queue),
+            Owned::Topic(topic) => Self::Topic(topic),
+        }
+    }
+}
+
 /// A link on which messages come in.
 #[derive(Debug)]
 pub(crate) struct Producer {
     pub(crate) conn: ConnId,
     pub(crate) link: LinkId,
     pub(crate) destination: Destination,
-    /// The queue was made for this link.
-    pub(crate) owns_queue: bool,
+    /// What outlives it, if anything does.
+    pub(crate) terminus: Option<TerminusId>,
 }
 
 impl Broker {

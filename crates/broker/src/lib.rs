@@ -16,8 +16,12 @@ mod attach;
 mod broker;
 mod config;
 mod dead_letter;
+mod dynamic;
 mod error;
+mod expiry;
 mod inbound;
+mod lifetime;
+mod links;
 mod message;
 mod node;
 mod outbound;
@@ -28,6 +32,8 @@ mod queue;
 mod selector;
 mod server;
 pub mod settings;
+mod subscription;
+mod termini;
 mod users;
 
 pub use config::{
@@ -45,4 +51,6 @@ slotmap::new_key_type! {
     struct ProducerId;
     /// A link on which messages go out.
     struct ConsumerId;
+    /// What outlives a link.
+    struct TerminusId;
 }

@@ -1,8 +1,10 @@
 //! Addresses and what they stand for.
 
 use crate::broker::Broker;
-use crate::queue::{Lifetime, Queue};
-use crate::{ProducerId, QueueId};
+use crate::lifetime::Lifetime;
+use crate::queue::Queue;
+use crate::termini::Owned;
+use crate::{ConnId, ConsumerId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::{AmqpError, condition};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -19,12 +21,34 @@ pub(crate) enum Node {
     Topic,
 }
 
-/// A topic. It is there while somebody is attached to it.
-#[derive(Debug, Default)]
+/// A topic. It is there while it has a subscription or somebody is attached to it.
+#[derive(Debug)]
 pub(crate) struct Topic {
-    /// The private queues of its subscribers.
+    /// The queues of its subscriptions.
     pub(crate) subscriptions: BTreeSet<QueueId>,
     pub(crate) producers: BTreeSet<ProducerId>,
+    lifetime: Lifetime,
+    /// What it was made for, while that is there.
+    owner: Option<TerminusId>,
+    /// Who alone may consume: it is a temporary topic (JMS mapping 5.3).
+    only_for: Option<ConnId>,
+}
+
+impl Topic {
+    fn new(lifetime: Lifetime) -> Self {
+        Self {
+            subscriptions: BTreeSet::new(),
+            producers: BTreeSet::new(),
+            lifetime,
+            owner: None,
+            only_for: None,
+        }
+    }
+
+    fn is_unused(&self) -> bool {
+        let has_links = !self.subscriptions.is_empty() || !self.producers.is_empty();
+        self.lifetime.is_over(self.owner.is_some(), has_links, false)
+    }
 }
 
 impl Broker {
@@ -91,32 +115,69 @@ impl Broker {
         Ok(id)
     }
 
-    /// A queue under a fresh address, for one link.
-    pub(crate) fn create_dynamic(&mut self) -> Result<(String, QueueId), AmqpError> {
+    /// A node under a fresh address.
+    pub(crate) fn create_dynamic(
+        &mut self,
+        is_topic: bool,
+        lifetime: Lifetime,
+    ) -> Result<(String, Owned), AmqpError> {
         let address = format!("dynamic-{}", uuid::Uuid::new_v4().simple());
-        self.create_queue(&address, Lifetime::Link).map(|id| (address, id))
+        let node = match is_topic {
+            true => Owned::Topic(self.create_topic(&address, lifetime)?),
+            false => Owned::Queue(self.create_queue(&address, lifetime)?),
+        };
+        Ok((address, node))
     }
 
-    /// The private queue of a topic's subscriber.
+    /// The node belongs to a terminus, and maybe only that connection may consume from it.
+    pub(crate) fn set_owner(&mut self, node: &Owned, id: TerminusId, only_for: Option<ConnId>) {
+        match node {
+            Owned::Queue(queue) => {
+                if let Some(queue) = self.queues.get_mut(*queue) {
+                    (queue.owner, queue.only_for) = (Some(id), only_for);
+                }
+            }
+            Owned::Topic(topic) => {
+                if let Some(topic) = self.topics.get_mut(topic) {
+                    (topic.owner, topic.only_for) = (Some(id), only_for);
+                }
+            }
+        }
+    }
+
+    /// Whose temporary node an address is.
+    pub(crate) fn only_for(&self, address: &str) -> Option<ConnId> {
+        match self.addresses.get(address) {
+            Some(queue) => self.queues.get(*queue)?.only_for,
+            None => self.topics.get(address)?.only_for,
+        }
+    }
+
+    /// The queue of a topic's subscription.
     pub(crate) fn create_subscription(&mut self, topic: &str) -> Result<QueueId, AmqpError> {
         let name = format!("{topic}#{}", uuid::Uuid::new_v4().simple());
-        let id = self.create_queue(&name, Lifetime::Link)?;
+        let id = self.create_queue(&name, Lifetime::Terminus)?;
         let topic: Rc<str> = topic.into();
         if let Some(queue) = self.queues.get_mut(id) {
             queue.topic = Some(topic.clone());
         }
-        self.topics.entry(topic).or_default().subscriptions.insert(id);
+        let known = self.topics.entry(topic).or_insert_with(|| Topic::new(Lifetime::OnDemand));
+        known.subscriptions.insert(id);
         Ok(id)
     }
 
     /// Makes a topic for its publisher, if it is not there.
-    pub(crate) fn create_topic(&mut self, address: &str) -> Result<Rc<str>, AmqpError> {
+    pub(crate) fn create_topic(
+        &mut self,
+        address: &str,
+        lifetime: Lifetime,
+    ) -> Result<Rc<str>, AmqpError> {
         if let Some((address, _)) = self.topics.get_key_value(address) {
             return Ok(address.clone());
         }
         self.check_node_limit()?;
         let address: Rc<str> = address.into();
-        self.topics.insert(address.clone(), Topic::default());
+        self.topics.insert(address.clone(), Topic::new(lifetime));
         Ok(address)
     }
 
@@ -124,9 +185,17 @@ impl Broker {
     pub(crate) fn leave_topic(&mut self, address: &str, leave: impl FnOnce(&mut Topic)) {
         let Some(topic) = self.topics.get_mut(address) else { return };
         leave(topic);
-        if topic.subscriptions.is_empty() && topic.producers.is_empty() {
-            self.topics.remove(address);
+        if topic.is_unused() {
+            self.delete_topic(address);
         }
+    }
+
+    fn delete_topic(&mut self, address: &str) {
+        let Some(topic) = self.topics.remove(address) else { return };
+        for queue in topic.subscriptions {
+            self.delete_queue(queue);
+        }
+        self.detach_all(&BTreeSet::new(), &topic.producers);
     }
 
     /// The queues that a message for `topic` goes to.
@@ -139,19 +208,22 @@ impl Broker {
     pub(crate) fn delete_queue(&mut self, id: QueueId) {
         let Some(queue) = self.queues.remove(id) else { return };
         self.addresses.remove(&queue.address);
+        if let Some(owner) = queue.owner {
+            self.termini.remove(owner);
+        }
         if let Some(topic) = &queue.topic {
             self.leave_topic(topic, |topic| {
                 topic.subscriptions.remove(&id);
             });
         }
-        self.detach_all(&queue);
+        self.detach_all(&queue.consumers, &queue.producers);
     }
 
-    /// Links of a deleted queue end (2.8.15).
-    fn detach_all(&mut self, queue: &Queue) {
+    /// Links of a deleted node end (2.8.15).
+    fn detach_all(&mut self, consumers: &BTreeSet<ConsumerId>, producers: &BTreeSet<ProducerId>) {
         let error = || AmqpError::new(condition::RESOURCE_DELETED, "the node was deleted");
-        let consumers = queue.consumers.iter().filter_map(|id| self.consumers.get(*id));
-        let producers = queue.producers.iter().filter_map(|id| self.producers.get(*id));
+        let consumers = consumers.iter().filter_map(|id| self.consumers.get(*id));
+        let producers = producers.iter().filter_map(|id| self.producers.get(*id));
         let links: Vec<_> = consumers
             .map(|consumer| (consumer.conn, consumer.link))
             .chain(producers.map(|producer| (producer.conn, producer.link)))
@@ -169,6 +241,28 @@ impl Broker {
     pub(crate) fn drop_if_unused(&mut self, id: QueueId) {
         if self.queues.get(id).is_some_and(Queue::is_unused) {
             self.delete_queue(id);
+        }
+    }
+
+    /// A terminus is over: its node goes, unless that has reason to stay.
+    pub(crate) fn delete_terminus(&mut self, id: TerminusId) {
+        let Some(terminus) = self.termini.remove(id) else { return };
+        match terminus.node {
+            Owned::Queue(id) => {
+                if let Some(queue) = self.queues.get_mut(id) {
+                    queue.owner = None;
+                }
+                self.drop_if_unused(id);
+            }
+            Owned::Topic(address) => self.leave_topic(&address, |topic| topic.owner = None),
+        }
+    }
+
+    /// Termini whose time is over go.
+    pub(crate) fn expire_termini(&mut self) {
+        let now = self.clock.now();
+        while let Some(id) = self.termini.due(now) {
+            self.delete_terminus(id);
         }
     }
 }

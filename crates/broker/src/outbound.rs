@@ -4,7 +4,7 @@ use crate::broker::{Broker, Conn, End};
 use crate::dead_letter::Death;
 use crate::message::Message;
 use crate::queue::Queue;
-use crate::{ConnId, ConsumerId, QueueId};
+use crate::{ConnId, ConsumerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::{DeliveryState, DeliveryTag, Symbol};
 use hopline_driver::engine::{CommandError, LinkId, Outgoing};
 use hopline_driver::timeline::{Instant, Wait};
@@ -42,8 +42,8 @@ pub(crate) struct Consumer {
     pub(crate) is_ready: bool,
     /// It is among those that asked to have their credit used up.
     pub(crate) is_draining: bool,
-    /// The queue was made for this link.
-    pub(crate) owns_queue: bool,
+    /// What outlives it, if anything does.
+    pub(crate) terminus: Option<TerminusId>,
 }
 
 impl Consumer {
@@ -110,6 +110,7 @@ impl Broker {
         }
         self.answer_drains(id);
         self.loosen(id);
+        self.drop_if_unused(id);
     }
 
     fn send(&mut self, id: QueueId, seq: u64, to: ConsumerId, now: Instant) {

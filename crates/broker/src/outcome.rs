@@ -2,9 +2,9 @@
 
 use crate::broker::{Broker, End};
 use crate::dead_letter::Death;
-use crate::inbound::{Destination, Producer};
+use crate::inbound::Destination;
 use crate::message::Message;
-use crate::{ConnId, ConsumerId, ProducerId, QueueId};
+use crate::{ConnId, ConsumerId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::LinkId;
 use hopline_driver::engine::wire::outcome::Modified;
 use hopline_driver::engine::wire::{AmqpError, DeliveryState, Serial, condition};
@@ -91,7 +91,7 @@ impl Broker {
             _ => {
                 if let Some(queue) = self.queues.get_mut(queue_id) {
                     queue.forget(&message);
-                    if queue.is_tight {
+                    if queue.awaits_room() {
                         self.list(queue_id);
                     }
                 }
@@ -114,36 +114,59 @@ impl Broker {
     }
 
     /// A link is gone. What it held goes back; the attempt counts as failed unless the peer left
-    /// in good order.
-    pub(crate) fn forget_link(&mut self, conn: ConnId, link: LinkId, orderly: bool) {
-        let Some(conn) = self.conns.get_mut(conn) else { return };
-        match conn.links.remove(link) {
-            Some(End::Producer(id)) => {
-                let Some(producer) = self.producers.remove(id) else { return };
-                self.forget_producer(id, &producer);
-            }
+    /// in good order. What outlives links is kept as its expiry says.
+    pub(crate) fn forget_link(&mut self, conn_id: ConnId, link: LinkId, orderly: bool) {
+        let named = self.free_name(conn_id, link);
+        let Some(conn) = self.conns.get_mut(conn_id) else { return };
+        let terminus = match conn.links.remove(link) {
+            Some(End::Producer(id)) => self.forget_producer(id),
             Some(End::Consumer(id)) => self.forget_consumer(id, orderly),
-            None => {}
+            None => None,
+        };
+        if let (Some(id), Some(named)) = (terminus, named) {
+            self.termini.leave(id, (conn_id, named.session), self.clock.now());
+            self.expire_termini();
         }
     }
 
-    fn forget_producer(&mut self, id: ProducerId, producer: &Producer) {
-        match &producer.destination {
+    /// The peer has detached a link; the error is for our answer.
+    pub(crate) fn on_detached(
+        &mut self,
+        conn: ConnId,
+        link: LinkId,
+        (is_closed, orderly): (bool, bool),
+    ) -> Option<AmqpError> {
+        let terminus = self.terminus_of(conn, link).filter(|_| is_closed);
+        self.forget_link(conn, link, orderly);
+        self.close_terminus(terminus?)
+    }
+
+    fn terminus_of(&self, conn: ConnId, link: LinkId) -> Option<TerminusId> {
+        match self.conns.get(conn)?.links.get(link)? {
+            End::Producer(id) => self.producers.get(*id)?.terminus,
+            End::Consumer(id) => self.consumers.get(*id)?.terminus,
+        }
+    }
+
+    fn forget_producer(&mut self, id: ProducerId) -> Option<TerminusId> {
+        let producer = self.producers.remove(id)?;
+        match producer.destination {
             Destination::Queue(queue_id) => {
-                if let Some(queue) = self.queues.get_mut(*queue_id) {
+                if let Some(queue) = self.queues.get_mut(queue_id) {
                     queue.producers.remove(&id);
                 }
-                self.leave(*queue_id, producer.owns_queue);
+                self.drop_if_unused(queue_id);
             }
-            Destination::Topic(topic) => self.leave_topic(topic, |topic| {
+            Destination::Topic(topic) => self.leave_topic(&topic, |topic| {
                 topic.producers.remove(&id);
             }),
             Destination::Anonymous => {}
         }
+        producer.terminus
     }
 
-    fn forget_consumer(&mut self, id: ConsumerId, orderly: bool) {
-        let Some(mut consumer) = self.consumers.remove(id) else { return };
+    fn forget_consumer(&mut self, id: ConsumerId, orderly: bool) -> Option<TerminusId> {
+        let mut consumer = self.consumers.remove(id)?;
         let queue_id = consumer.queue;
         if let Some(queue) = self.queues.get_mut(queue_id) {
             queue.leave(id);
@@ -158,14 +181,7 @@ impl Broker {
                 self.put_back(queue_id, message);
             }
         }
-        self.leave(queue_id, consumer.owns_queue);
-    }
-
-    fn leave(&mut self, queue: QueueId, owned: bool) {
-        if owned {
-            self.delete_queue(queue);
-        } else {
-            self.drop_if_unused(queue);
-        }
+        self.drop_if_unused(queue_id);
+        consumer.terminus
     }
 }

@@ -1,28 +1,22 @@
 //! A queue: messages in order, the consumers that can take one, the limit.
 
+use crate::lifetime::Lifetime;
 use crate::message::Message;
-use crate::{ConsumerId, ProducerId};
+use crate::{ConnId, ConsumerId, ProducerId, TerminusId};
 use hopline_driver::timeline::{Instant, Wait};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-
-/// Why a queue is there, so when it goes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lifetime {
-    /// It is configured: it stays.
-    Permanent,
-    /// It was made on demand: it goes when nothing is in it and nobody is attached.
-    OnDemand,
-    /// It was made for one link, and goes with it.
-    Link,
-}
 
 /// Messages wait here, in the order of their numbers. One that comes back, expires or is passed
 /// over may be anywhere among them, so they are in a tree and not in a row.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) address: Rc<str>,
-    pub(crate) lifetime: Lifetime,
+    lifetime: Lifetime,
+    /// What it was made for, while that is there.
+    pub(crate) owner: Option<TerminusId>,
+    /// Who alone may consume: it is a temporary queue (JMS mapping 5.3).
+    pub(crate) only_for: Option<ConnId>,
     /// The topic whose messages it gets.
     pub(crate) topic: Option<Rc<str>>,
     messages: BTreeMap<u64, Message>,
@@ -66,6 +60,8 @@ impl Queue {
         Self {
             address,
             lifetime,
+            owner: None,
+            only_for: None,
             topic: None,
             messages: BTreeMap::new(),
             expiries: BTreeSet::new(),
@@ -223,9 +219,13 @@ impl Queue {
 
     /// Whether nobody would miss it.
     pub(crate) fn is_unused(&self) -> bool {
-        self.lifetime == Lifetime::OnDemand
-            && self.len() == 0
-            && self.consumers.is_empty()
-            && self.producers.is_empty()
+        let has_links = !self.consumers.is_empty() || !self.producers.is_empty();
+        self.lifetime.is_over(self.owner.is_some(), has_links, self.len() > 0)
+    }
+
+    /// Whether it is to be looked at when a message is gone for good: somebody waits for the room,
+    /// or it goes with its last message.
+    pub(crate) fn awaits_room(&self) -> bool {
+        self.is_tight || self.lifetime == Lifetime::NoMessages
     }
 }

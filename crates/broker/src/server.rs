@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::task::{JoinHandle, LocalSet};
 
-/// How often expired messages are looked for.
+/// How often expired messages and termini are looked for.
 const SWEEP: Duration = Duration::from_millis(250);
 
 /// A broker that listens but does not serve yet.

@@ -13,6 +13,7 @@ use hopline_driver::{Clock, Flush, Io, Read, SocketOptions, Transport, Waiter, c
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -26,10 +27,27 @@ pub struct Client {
     tags: u64,
 }
 
+/// Link names are unique between containers: clients that give no container-id are strangers.
+fn own_container(config: Config) -> Config {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    if config.container_id != Config::default().container_id {
+        return config;
+    }
+    let container_id = format!("client-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    Config { container_id, ..config }
+}
+
 impl Client {
     /// Connected, with a session.
     pub async fn open(broker: &Broker) -> Self {
         let opened = Self::open_with(broker.address(), Config::default(), ClientSasl::Anonymous);
+        opened.await.expect("let in")
+    }
+
+    /// The same for a container of this name.
+    pub async fn open_as(broker: &Broker, container: &str) -> Self {
+        let config = Config { container_id: container.into(), ..Config::default() };
+        let opened = Self::open_with(broker.address(), config, ClientSasl::Anonymous);
         opened.await.expect("let in")
     }
 
@@ -40,6 +58,7 @@ impl Client {
         sasl: ClientSasl,
     ) -> Result<Self, AmqpError> {
         let host = address.ip().to_string();
+        let config = own_container(config);
         let socket = connect(&host, address.port(), &SocketOptions::default(), PATIENCE).await;
         let engine = Connection::client(config, sasl, Clock.now());
         let io = Io::new(engine, Arc::new(socket.expect("it listens")), Transport::Plain);
@@ -292,6 +311,22 @@ impl Client {
             _ => None,
         };
         self.expect("detach", pick).await
+    }
+
+    /// Detaches without closing; the broker's error.
+    pub async fn leave(&mut self, link: LinkId) -> Option<AmqpError> {
+        self.io.engine_mut().detach(link, false, None);
+        self.detached(link).await
+    }
+
+    /// Attaches as a receiver under this name.
+    pub async fn attach_as(
+        &mut self,
+        name: &str,
+        source: Source,
+    ) -> Result<(LinkId, Box<Attach>), AmqpError> {
+        let options = self.options(Role::Receiver, source, Target::default());
+        self.attach(AttachOptions { name: name.into(), ..options }).await
     }
 
     pub async fn detach(&mut self, link: LinkId) {

@@ -8,6 +8,7 @@ use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{DeliveryTag, Role, definitions};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const AMQP: &[u8; 8] = b"AMQP\x00\x01\x00\x00";
 
@@ -29,11 +30,18 @@ impl Raw {
         Self { socket, buffer: Vec::new() }
     }
 
-    /// Header, open, begin; the answers are read.
+    /// Header, open, begin; the answers are read. Each is a container of its own.
     pub fn open(broker: &Broker) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let container = format!("raw-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        Self::open_as(broker, &container)
+    }
+
+    /// The same with this container-id.
+    pub fn open_as(broker: &Broker, container: &str) -> Self {
         let mut raw = Self::connect(broker);
         raw.write(AMQP);
-        raw.put(&open("raw"));
+        raw.put(&open(container));
         raw.put(&begin());
         raw.skip_header();
         while !matches!(raw.frame(), Some(Performative::Begin(_))) {}
