@@ -14,7 +14,7 @@ use hopline_driver::engine::wire::definitions::SenderSettleMode;
 use hopline_driver::engine::wire::outcome::{Accepted, Modified, Rejected, Released};
 use hopline_driver::engine::wire::performative::Attach;
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
-use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Role, Symbol, condition};
+use hopline_driver::engine::wire::{AmqpError, Fields, Role, Symbol, condition};
 use hopline_driver::engine::{Answer, LinkId};
 use slab::Slab;
 
