@@ -28,6 +28,14 @@ pub struct Config {
     /// Deliveries of one session that may be unsettled, per direction; reached, the sender waits
     /// and a peer that goes on loses its session. 65,536 by default.
     pub max_unsettled: usize,
+    /// Transfers of one delivery: enough for the largest message in the smallest frames.
+    /// 1,048,576 by default.
+    pub max_transfers: u32,
+    /// Answers to `echo` in a second; further ones wait, and then one serves all. 1,000 by default,
+    /// at least 1.
+    pub echo_replies_per_second: u32,
+    /// Where our transfer-ids, delivery-ids and delivery-counts begin. 0 by default.
+    pub first_id: u32,
     /// When a silent peer is given up; we advertise half of it. `None`: never. 60 s by default.
     pub idle_timeout: Option<Duration>,
     /// From the first octet to `open`. 10 s by default.
@@ -56,6 +64,9 @@ impl Default for Config {
             max_message_size: 128 << 20,
             max_partial_octets: 256 << 20,
             max_unsettled: 65_536,
+            max_transfers: 1 << 20,
+            echo_replies_per_second: 1000,
+            first_id: 0,
             idle_timeout: Some(Duration::from_secs(60)),
             handshake_timeout: Duration::from_secs(10),
             close_timeout: Duration::from_secs(2),

@@ -1,4 +1,5 @@
-//! Dispositions that are due, as ranges: what happened alike to neighbours goes in one frame.
+//! Dispositions that are due, as ranges: what happened alike to neighbours goes in one frame. And
+//! what those of the peer may cost.
 
 use hopline_wire::performative::Disposition;
 use hopline_wire::{DeliveryState, Role, Serial};
@@ -43,6 +44,49 @@ impl Dispositions {
 
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Disposition> + '_ {
         self.due.drain(..)
+    }
+}
+
+/// Deliveries that a disposition may look at without being charged.
+const FREE: usize = 64;
+
+/// Looks at deliveries that each unsettled delivery pays for.
+const PER_DELIVERY: usize = 8;
+
+/// Octets of a disposition whose copy, made for each of its deliveries, costs as much as one look.
+const OCTETS_PER_LOOK: usize = 4096;
+
+/// What the dispositions of a peer may cost: as much work as the deliveries that they settle make
+/// up for. Who settles is never refused; who tells of all deliveries over and over is.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    left: usize,
+    max: usize,
+}
+
+impl Allowance {
+    pub(crate) const fn new(max_unsettled: usize) -> Self {
+        let max = max_unsettled.saturating_mul(PER_DELIVERY).saturating_add(FREE);
+        Self { left: max, max }
+    }
+
+    /// A disposition of so many octets looked at `looks` deliveries.
+    pub(crate) const fn spend(&mut self, looks: usize, octets: usize) -> bool {
+        let copies = looks.saturating_sub(1).saturating_mul(octets / OCTETS_PER_LOOK);
+        let cost = looks.saturating_sub(FREE).saturating_add(copies);
+        match self.left.checked_sub(cost) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A delivery was settled.
+    pub(crate) const fn earn(&mut self) {
+        let left = self.left.saturating_add(PER_DELIVERY);
+        self.left = if left < self.max { left } else { self.max };
     }
 }
 

@@ -56,4 +56,7 @@ pub enum CommandError {
     /// The message is larger than the peer takes.
     #[error("the message exceeds the peer's max-message-size: send a smaller one")]
     MessageSize,
+    /// What is to be said does not fit in a frame of the peer.
+    #[error("it exceeds the peer's max-frame-size: use shorter names, texts and fewer properties")]
+    FrameSize,
 }

@@ -104,6 +104,8 @@ pub(crate) struct Link {
     /// Octets of the largest message that the receiver takes; 0 for no limit.
     pub(crate) max_message_size: u64,
     pub(crate) partial: Option<Partial>,
+    /// Deliveries that ever were unsettled.
+    pub(crate) unsettled_ever: usize,
     /// Tags of deliveries that came and are not settled.
     pub(crate) tags: HashSet<DeliveryTag>,
     /// A flow of this link is due.
@@ -115,21 +117,24 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(name: String, role: Role, session: SessionId, local_handle: u32) -> Self {
+    /// A link of whose other end nothing is known; a sender counts from `first_id`.
+    pub(crate) fn new(name: String, role: Role, session: SessionId, first_id: u32) -> Self {
+        let initial_count = Serial(if role == Role::Sender { first_id } else { 0 });
         Self {
             name,
             role,
             session,
             local: Half::Idle,
             remote: Half::Idle,
-            local_handle,
+            local_handle: u32::MAX,
             snd_settle_mode: SenderSettleMode::Mixed,
             rcv_settle_mode: ReceiverSettleMode::First,
-            credit: Credit::default(),
-            initial_count: Serial(0),
+            credit: Credit { delivery_count: initial_count, ..Credit::default() },
+            initial_count,
             available: 0,
             max_message_size: 0,
             partial: None,
+            unsettled_ever: 0,
             tags: HashSet::new(),
             flow_due: false,
             drained_due: false,

@@ -97,6 +97,7 @@ impl Connection {
         session.next_delivery_out = delivery_id.add(1);
         link.credit.spend(1);
         if !delivery.settled {
+            link.unsettled_ever += 1;
             session.sent.push(delivery_id, Sent { link: id, token: delivery.token });
         }
         if tail.len() - at + delivery.bare.len() <= self.peer.frame_size {

@@ -1,11 +1,13 @@
 //! One session: its windows, its handles, its unsettled deliveries (part 2, 2.5).
 
 use crate::LinkId;
+use crate::SessionId;
+use crate::config::Config;
+use crate::dispositions::{Allowance, Dispositions};
 use crate::fault::Fault;
 use crate::link::Half;
 use crate::outgoing::PendingSend;
 use crate::unsettled::Unsettled;
-use crate::{SessionId, dispositions::Dispositions};
 use hopline_wire::performative::{Begin, Flow};
 use hopline_wire::{DeliveryTag, Role, Serial, condition};
 use std::collections::BTreeSet;
@@ -22,6 +24,8 @@ pub(crate) struct Sent {
 pub(crate) struct Received {
     pub(crate) link: LinkId,
     pub(crate) tag: DeliveryTag,
+    /// We settle it by its outcome, whatever the mode of its link (2.7.5).
+    pub(crate) settles_first: bool,
 }
 
 /// Session flow control (2.5.6). Ids are those of transfers, windows count transfers.
@@ -35,12 +39,12 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    fn new(incoming_window: u32) -> Self {
+    fn new(incoming_window: u32, first_id: Serial) -> Self {
         Self {
             next_incoming_id: Serial(0),
             incoming_window,
-            next_outgoing_id: Serial(0),
-            initial_outgoing_id: Serial(0),
+            next_outgoing_id: first_id,
+            initial_outgoing_id: first_id,
             remote_incoming_window: 0,
         }
     }
@@ -108,6 +112,10 @@ pub(crate) struct Session {
     /// The delivery that waits to go on; no other is begun before it is out.
     pub(crate) pending: Option<PendingSend>,
     pub(crate) dispositions: Dispositions,
+    /// What the peer's dispositions may still cost.
+    pub(crate) allowance: Allowance,
+    /// Unsettled deliveries, at most, of links that are detached.
+    pub(crate) ghosts: usize,
     pub(crate) flow_due: bool,
     /// Links whose flow is due.
     pub(crate) flows: Vec<LinkId>,
@@ -118,13 +126,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(local_channel: u16, window: u32) -> Self {
+    pub(crate) fn new(local_channel: u16, config: &Config) -> Self {
+        let (window, first_id) = (config.incoming_window.max(2), Serial(config.first_id));
         Self {
             local_channel,
             remote_channel: None,
             local: Half::Idle,
             remote: Half::Idle,
-            windows: Windows::new(window),
+            windows: Windows::new(window, first_id),
             window_max: window,
             remote_handle_max: u32::MAX,
             links: BTreeSet::new(),
@@ -132,11 +141,13 @@ impl Session {
             by_local_handle: Vec::new(),
             by_remote_handle: Vec::new(),
             next_delivery_in: None,
-            next_delivery_out: Serial(0),
+            next_delivery_out: first_id,
             received: Unsettled::default(),
             sent: Unsettled::default(),
             pending: None,
             dispositions: Dispositions::default(),
+            allowance: Allowance::new(config.max_unsettled),
+            ghosts: 0,
             flow_due: false,
             flows: Vec::new(),
             is_dirty: false,

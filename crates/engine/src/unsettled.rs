@@ -2,6 +2,7 @@
 
 use hopline_wire::Serial;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A map whose keys only ever grow (by serial order) as they are put in.
 ///
@@ -23,6 +24,11 @@ impl<T> Unsettled<T> {
     /// How many are unsettled.
     pub(crate) const fn len(&self) -> usize {
         self.live
+    }
+
+    /// How many entries a look at all of them takes.
+    pub(crate) fn looks(&self) -> usize {
+        self.entries.len()
     }
 
     /// Puts in an id that is ahead of all others.
@@ -78,11 +84,23 @@ impl<T> Unsettled<T> {
         }
     }
 
-    /// The unsettled ids from `first` to `last`: as much work as there are entries between them.
-    pub(crate) fn ids(&self, first: Serial, last: Serial) -> Vec<Serial> {
-        let range = self.entries.range(self.position(first)..);
-        let within = range.take_while(|(id, _)| id.distance(last) <= 0);
-        within.filter(|(_, value)| value.is_some()).map(|(id, _)| *id).collect()
+    /// The unsettled ids from `first` to `last`, and at how many entries it looked for them.
+    pub(crate) fn ids(&self, first: Serial, last: Serial) -> (Vec<Serial>, usize) {
+        let from = self.position(first);
+        let range = self.entries.range(from..);
+        let looks = range.take_while(|(id, _)| id.distance(last) <= 0).count();
+        self.among(from..from + looks)
+    }
+
+    /// All unsettled ids, and at how many entries it looked for them.
+    pub(crate) fn all(&self) -> (Vec<Serial>, usize) {
+        self.among(0..self.entries.len())
+    }
+
+    fn among(&self, range: Range<usize>) -> (Vec<Serial>, usize) {
+        let looks = range.len();
+        let live = self.entries.range(range).filter(|(_, value)| value.is_some());
+        (live.map(|(id, _)| *id).collect(), looks)
     }
 
     /// Takes out all that `gone` says.
@@ -105,8 +123,9 @@ mod tests {
             for id in &ids {
                 map.push(*id, id.0);
             }
-            assert_eq!(map.ids(Serial(start).sub(9), Serial(start).add(99)), ids);
-            assert_eq!(map.ids(Serial(start).add(3), Serial(start).add(6)).len(), 3);
+            assert_eq!(map.ids(Serial(start).sub(9), Serial(start).add(99)), (ids.clone(), 43));
+            assert_eq!(map.all(), (ids.clone(), 43));
+            assert_eq!(map.ids(Serial(start).add(3), Serial(start).add(6)).0.len(), 3);
             for id in ids.iter().rev() {
                 assert_eq!(map.take(*id), Some(id.0));
                 assert_eq!(map.take(*id), None);

@@ -5,11 +5,11 @@ mod support;
 
 use hopline_engine::wire::definitions::ReceiverSettleMode;
 use hopline_engine::wire::outcome::{Modified, Received, Rejected};
-use hopline_engine::wire::performative::{Attach, Disposition};
-use hopline_engine::wire::{DeliveryState, Performative, Role, Serial, condition};
+use hopline_engine::wire::performative::{Attach, Disposition, Transfer};
+use hopline_engine::wire::{DeliveryState, Performative, Role, Serial};
 use hopline_engine::{AttachOptions, Event, LinkId};
 use support::{
-    Complaint, Pair, Script, attach, config, detach, disposition, error, grant, options, transfer,
+    Pair, Script, attach, config, detach, disposition, error, go_on, grant, options, transfer,
 };
 
 fn outcomes() -> [DeliveryState; 4] {
@@ -121,21 +121,6 @@ fn ids_that_are_unknown_or_settled_are_skipped() {
 }
 
 #[test]
-fn the_widest_ranges_cost_no_more_than_what_is_unsettled() {
-    let (mut script, _) = sent(3);
-    for _ in 0..100_000 {
-        script.send(&disposition(Role::Receiver, 3, 0x8000_0002, None));
-    }
-    script.send(&disposition(Role::Receiver, 0, 0x7fff_ffff, None));
-    assert_eq!(told(&mut script), [0, 1, 2]);
-    for (first, last) in [(0, u32::MAX), (5, 4), (0, 0x8000_0000)] {
-        let (mut script, _) = sent(1);
-        script.send(&disposition(Role::Receiver, first, last, None));
-        assert_eq!(script.complaint(), Some(Complaint::Session(condition::INVALID_FIELD)));
-    }
-}
-
-#[test]
 fn before_settlement_the_last_outcome_counts_and_afterwards_none() {
     let (mut script, link) = sent(1);
     let unsettled_state =
@@ -239,4 +224,24 @@ fn a_disposition_behind_the_detach_of_its_link_is_ignored() {
     let heard = script.heard();
     assert!(matches!(heard[0].performative, Performative::Disposition(_)), "before the detach");
     assert!(script.end.connection.settle(link, Serial(0), DeliveryState::Accepted).is_err());
+}
+
+#[test]
+fn a_transfer_may_ask_for_settlement_by_the_outcome_on_a_link_of_mode_second() {
+    let first = Some(ReceiverSettleMode::First);
+    for (on_first, on_last, settles) in
+        [(first, None, true), (None, first, true), (None, None, false)]
+    {
+        let mut script = Script::begun(config());
+        script.end.credit = 10;
+        let second = ReceiverSettleMode::Second;
+        let link =
+            script.attach(&Attach { rcv_settle_mode: second, ..attach("l", 0, Role::Sender) });
+        let begun = Transfer { rcv_settle_mode: on_first, more: true, ..transfer(0, 0) };
+        script.transfer(&begun, b"x");
+        script.transfer(&Transfer { rcv_settle_mode: on_last, ..go_on(0) }, b"x");
+        script.end.connection.settle(link, Serial(0), DeliveryState::Accepted).unwrap();
+        let [told] = &dispositions(&mut script)[..] else { panic!() };
+        assert_eq!((told.settled, unsettled(&script, link).0 == 0), (settles, settles));
+    }
 }

@@ -1,4 +1,5 @@
 use super::Connection;
+use super::fit::too_small;
 use crate::event::{Event, LinkInfo};
 use crate::fault::{CommandError, Fault};
 use crate::link::{Half, Link};
@@ -123,7 +124,7 @@ impl Connection {
 
     fn attach_by_peer(&mut self, session: SessionId, attach: Attach) -> LinkId {
         let role = attach.role.peer();
-        let mut link = Link::new(attach.name.clone(), role, session, u32::MAX);
+        let mut link = Link::new(attach.name.clone(), role, session, self.config.first_id);
         link.remote = Half::Active;
         link.max_message_size = attach.max_message_size;
         if role == Role::Receiver {
@@ -160,7 +161,7 @@ impl Connection {
     /// Attaches a link. [`Event::Attached`] comes with the peer's answer.
     ///
     /// # Errors
-    /// The session is gone, or no handle is free.
+    /// The session is gone, no handle is free, or it does not fit in a frame of the peer.
     pub fn attach(
         &mut self,
         session: SessionId,
@@ -170,7 +171,8 @@ impl Connection {
         if !active {
             return Err(CommandError::NoSession);
         }
-        let mut link = Link::new(options.name.clone(), options.role, session, u32::MAX);
+        let (name, role) = (options.name.clone(), options.role);
+        let mut link = Link::new(name.clone(), role, session, self.config.first_id);
         link.snd_settle_mode = options.snd_settle_mode;
         link.rcv_settle_mode = options.rcv_settle_mode;
         let id = self.add_link(link);
@@ -178,9 +180,6 @@ impl Connection {
             self.forget_link(id);
             return Err(CommandError::Full);
         };
-        if let Some(session) = self.sessions.get_mut(session) {
-            session.unanswered.push((options.name.clone(), options.role, id));
-        }
         let attach = Attach {
             desired_capabilities: options.desired_capabilities,
             properties: (!options.properties.is_empty()).then_some(options.properties),
@@ -190,7 +189,13 @@ impl Connection {
                 (Some(options.source), Some(options.target)),
             )
         };
-        self.put(&attach, channel);
+        if !self.put_if_fits(&attach, channel) {
+            self.free_link(id);
+            return Err(CommandError::FrameSize);
+        }
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.unanswered.push((name, role, id));
+        }
         Ok(id)
     }
 
@@ -210,7 +215,7 @@ impl Connection {
             target: target.map(Box::new),
             unsettled: None,
             incomplete_unsettled: false,
-            initial_delivery_count: (role == Role::Sender).then_some(0),
+            initial_delivery_count: (role == Role::Sender).then_some(self.config.first_id),
             max_message_size: match role {
                 Role::Receiver => self.config.max_message_size,
                 Role::Sender => 0,
@@ -224,7 +229,9 @@ impl Connection {
     /// Answers a peer's attach: the link is in force.
     ///
     /// # Errors
-    /// The link is gone, or no handle is free (the session is ended then).
+    /// The link is gone, no handle is free (the session is ended then), or the answer does not fit
+    /// in a frame of the peer even without its properties and capabilities (the link is refused
+    /// then, and [`Event::Detached`] says so).
     pub fn accept(&mut self, id: LinkId, answer: Answer) -> Result<(), CommandError> {
         let (name, role) = self.unanswered(id)?;
         let Some((handle, channel)) = self.take_handle(id) else {
@@ -236,7 +243,8 @@ impl Connection {
             link.snd_settle_mode = answer.snd_settle_mode;
             link.rcv_settle_mode = answer.rcv_settle_mode;
         }
-        let attach = Attach {
+        let refusal = (name.clone(), handle, role);
+        let mut attach = Attach {
             offered_capabilities: answer.offered_capabilities,
             properties: (!answer.properties.is_empty()).then_some(answer.properties),
             ..self.attach_of(
@@ -245,7 +253,16 @@ impl Connection {
                 (answer.source, answer.target),
             )
         };
-        self.put(&attach, channel);
+        if !self.put_if_fits(&attach, channel) {
+            attach.offered_capabilities.clear();
+            attach.properties = None;
+            if !self.put_if_fits(&attach, channel) {
+                let error = too_small("the answer to its attach");
+                self.tell_detached(id, true, false, Some(Box::new(error.clone())));
+                self.put_refusal(id, refusal, channel, (true, Some(error)));
+                return Err(CommandError::FrameSize);
+            }
+        }
         Ok(())
     }
 
@@ -266,13 +283,29 @@ impl Connection {
             let full = || AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
             return self.refuse_session(id, error.unwrap_or_else(full));
         };
+        if let Some(link) = self.links.get_mut(id) {
+            link.told = true;
+        }
+        self.put_refusal(id, (name, handle, role), channel, (closed, error));
+    }
+
+    fn put_refusal(
+        &mut self,
+        id: LinkId,
+        (name, handle, role): (String, u32, Role),
+        channel: u16,
+        (closed, error): (bool, Option<AmqpError>),
+    ) {
         let modes = (SenderSettleMode::Mixed, ReceiverSettleMode::First);
         let attach = self.attach_of((name, handle, role), modes, (None, None));
-        self.put(&attach, channel);
-        self.put(&Detach { handle, closed, error: error.map(Box::new) }, channel);
+        if !self.put_if_fits(&attach, channel) {
+            // Not even the link's name can be said.
+            return self.refuse_session(id, too_small("the name of its link"));
+        }
+        let error = error.map(Box::new);
+        self.put_reason(channel, error, |error| Detach { handle, closed, error });
         let Some(link) = self.links.get_mut(id) else { return };
         link.local = Half::Ended;
-        link.told = true;
         if link.remote == Half::Ended {
             self.free_link(id);
         }

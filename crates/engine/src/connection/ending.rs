@@ -23,11 +23,13 @@ impl Connection {
     pub(super) fn fail(&mut self, error: AmqpError, now: Instant) {
         match self.reading {
             Reading::Frames => {
-                if self.local == Half::Idle {
-                    self.put_open();
+                if self.local == Half::Idle && !self.put_open() {
+                    self.reading = Reading::Over;
+                    return self.tell_closed(false, Some(error));
                 }
                 if self.local == Half::Active {
-                    self.put(&Close { error: Some(Box::new(error.clone())) }, 0);
+                    let error = Some(Box::new(error.clone()));
+                    self.put_reason(0, error, |error| Close { error });
                 }
                 self.local = Half::Ended;
                 self.reading = Reading::Discard;
@@ -58,6 +60,12 @@ impl Connection {
         self.reading = Reading::Over;
         let text = "the peer closed the socket without a close frame";
         let lost = AmqpError::new(hopline_wire::condition::CONNECTION_FORCED, text);
+        // Who has only ended its own side still reads.
+        if self.local == Half::Active {
+            self.flush_dispositions();
+            self.put(&Close { error: Some(Box::new(lost.clone())) }, 0);
+            self.local = Half::Ended;
+        }
         self.tell_closed(!expected, (!expected).then_some(lost));
     }
 
@@ -78,7 +86,7 @@ impl Connection {
     }
 
     /// Tells the end of all links, all sessions and the connection; once.
-    fn tell_closed(&mut self, by_peer: bool, error: Option<AmqpError>) {
+    pub(super) fn tell_closed(&mut self, by_peer: bool, error: Option<AmqpError>) {
         if std::mem::replace(&mut self.told_closed, true) {
             return;
         }
@@ -100,7 +108,7 @@ impl Connection {
             (Reading::Over, _) | (_, Half::Ended) => {}
             (Reading::Frames, Half::Active) => {
                 self.flush_dispositions();
-                self.put(&Close { error: error.map(Box::new) }, 0);
+                self.put_reason(0, error.map(Box::new), |error| Close { error });
                 let sessions: Vec<_> = self.sessions.keys().collect();
                 sessions.into_iter().for_each(|id| self.silence(id));
                 self.local = Half::Ended;
@@ -128,7 +136,7 @@ impl Connection {
     fn put_end(&mut self, id: SessionId, error: Option<Box<AmqpError>>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let channel = session.local_channel;
-        self.put(&End { error }, channel);
+        self.put_reason(channel, error, |error| End { error });
         self.silence(id);
     }
 
@@ -201,7 +209,7 @@ impl Connection {
         Ok(())
     }
 
-    fn tell_detached(
+    pub(super) fn tell_detached(
         &mut self,
         link: LinkId,
         closed: bool,
@@ -233,11 +241,10 @@ impl Connection {
         let (session, handle) = (link.session, link.local_handle);
         self.flush_session(session);
         self.abort_pending(session, id);
+        self.drop_unsettled(session, id);
         let Some(session) = self.sessions.get_mut(session) else { return };
-        session.sent.remove(|sent| sent.link == id);
-        session.received.remove(|received| received.link == id);
         let channel = session.local_channel;
-        self.put(&Detach { handle, closed, error: error.map(Box::new) }, channel);
+        self.put_reason(channel, error.map(Box::new), |error| Detach { handle, closed, error });
         self.drop_partial(id);
         let Some(link) = self.links.get_mut(id) else { return };
         link.local = Half::Ended;

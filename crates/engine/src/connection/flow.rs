@@ -1,31 +1,30 @@
-//! Credit and windows, both ways (part 2, 2.5.6, 2.6.7, 2.7.4), and dispositions (2.7.6).
+//! Credit and windows, both ways (part 2, 2.5.6, 2.6.7, 2.7.4).
 
 use super::Connection;
 use crate::event::Event;
 use crate::fault::{CommandError, Fault};
 use crate::link::Half;
 use crate::{LinkId, SessionId};
-use hopline_wire::performative::{Disposition, Flow, Frame};
+use hopline_timeline::Instant;
+use hopline_wire::performative::{Flow, Frame};
 use hopline_wire::{Role, Serial, condition};
 
-/// Octets of a disposition times the deliveries whose outcome it tells: each gets a copy of its
-/// state, so that a long error for a long range would cost far more than the octets that came.
-const SPREAD_MAX: usize = 4 << 20;
-
 impl Connection {
-    pub(super) fn flow(&mut self, channel: u16, flow: &Flow) -> Result<(), Fault> {
+    pub(super) fn flow(&mut self, channel: u16, flow: &Flow, now: Instant) -> Result<(), Fault> {
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
         if let Err(text) = session.windows.flow(flow) {
             return Err(Fault::session(session_id, condition::WINDOW_VIOLATION, text));
         }
-        match flow.handle {
-            Some(handle) => {
-                let link = session.link(session_id, handle)?;
-                self.link_flow(link, flow);
-            }
-            None if flow.echo => session.flow_due = true,
-            None => {}
+        let link = match flow.handle {
+            Some(handle) => Some(session.link(session_id, handle)?),
+            None => None,
+        };
+        if let Some(link) = link {
+            self.link_flow(link, flow);
+        }
+        if flow.echo {
+            self.echo(session_id, link, now);
         }
         self.touch(session_id);
         Ok(())
@@ -48,9 +47,6 @@ impl Connection {
                     self.events.push_back(Event::Drained { link: id });
                 }
             }
-        }
-        if flow.echo {
-            self.flow_due(id);
         }
     }
 
@@ -181,56 +177,6 @@ impl Connection {
         if std::mem::take(&mut session.flow_due) {
             session.windows.incoming_window = session.window_max;
             session.flow().put(self.outbox.tail(), channel);
-        }
-    }
-
-    pub(super) fn disposition(
-        &mut self,
-        channel: u16,
-        disposition: Disposition,
-        octets: usize,
-    ) -> Result<(), Fault> {
-        let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
-        let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
-        let first = Serial(disposition.first);
-        let last = disposition.last.map_or(first, Serial);
-        if last.distance(first) < 0 {
-            let text = "the last delivery of a disposition is before its first";
-            return Err(Fault::session(session_id, condition::INVALID_FIELD, text));
-        }
-        match disposition.role {
-            Role::Receiver => {
-                let ids = session.sent.ids(first, last);
-                if ids.len() > 1 && ids.len().saturating_mul(octets) > SPREAD_MAX {
-                    let text = "a state this long is told of too many deliveries at once";
-                    let condition = condition::RESOURCE_LIMIT_EXCEEDED;
-                    return Err(Fault::session(session_id, condition, text));
-                }
-                ids.into_iter().for_each(|id| self.outcome(session_id, id, &disposition));
-            }
-            Role::Sender if disposition.settled => {
-                for id in session.received.ids(first, last) {
-                    if let Some(link) = self.take_received(session_id, id) {
-                        self.events.push_back(Event::PeerSettled { link, id });
-                    }
-                }
-            }
-            Role::Sender => {}
-        }
-        Ok(())
-    }
-
-    fn outcome(&mut self, session: SessionId, id: Serial, disposition: &Disposition) {
-        let Some(session) = self.sessions.get_mut(session) else { return };
-        let settled = disposition.settled;
-        let state = disposition.state.clone();
-        let told = if settled {
-            session.sent.take(id).map(|sent| (sent.link, sent.token))
-        } else {
-            session.sent.get_mut(id).filter(|_| state.is_some()).map(|sent| (sent.link, sent.token))
-        };
-        if let Some((link, token)) = told {
-            self.events.push_back(Event::Outcome { link, id, token, state, settled });
         }
     }
 }

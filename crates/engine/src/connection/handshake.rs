@@ -1,3 +1,4 @@
+use super::fit::too_small;
 use super::{Connection, Reading, advertised_ms};
 use crate::config::Side;
 use crate::event::Event;
@@ -14,7 +15,9 @@ impl Connection {
         match self.side {
             Side::Client(ClientSasl::None) => {
                 self.put_header(ProtocolHeader::Amqp);
-                self.put_open();
+                if !self.put_open() {
+                    self.give_up_open();
+                }
             }
             _ => self.put_header(ProtocolHeader::Sasl),
         }
@@ -24,9 +27,10 @@ impl Connection {
         self.outbox.tail().extend_from_slice(&header.octets());
     }
 
-    pub(super) fn put_open(&mut self) {
+    /// `false`: it does not fit in a frame of the peer, even without what is optional.
+    pub(super) fn put_open(&mut self) -> bool {
         let config = &self.config;
-        let open = Open {
+        let mut open = Open {
             container_id: config.container_id.clone(),
             hostname: config.hostname.clone(),
             max_frame_size: config.max_frame_size.max(limits::MIN_MAX_FRAME_SIZE),
@@ -38,8 +42,23 @@ impl Connection {
             desired_capabilities: Vec::new(),
             properties: (!config.properties.is_empty()).then(|| config.properties.clone()),
         };
-        self.put(&open, 0);
+        if !self.put_if_fits(&open, 0) {
+            open.properties = None;
+            open.offered_capabilities.clear();
+            if !self.put_if_fits(&open, 0) {
+                return false;
+            }
+        }
         self.local = Half::Active;
+        true
+    }
+
+    pub(super) fn give_up_open(&mut self) {
+        self.reading = Reading::Over;
+        self.tell_closed(
+            false,
+            Some(too_small("our open: use a shorter container-id and hostname")),
+        );
     }
 
     /// Takes a protocol header from the input. `false`: more octets are needed.
@@ -117,15 +136,17 @@ impl Connection {
             return Err(Fault::connection(condition::FRAMING_ERROR, text));
         }
         self.remote = Half::Active;
-        if self.local == Half::Idle {
-            self.put_open();
+        // Larger frames than we read ourselves would only let one message hold up the others.
+        let frame_size = open.max_frame_size.min(self.config.max_frame_size);
+        self.peer.frame_size = frame_size.max(limits::MIN_MAX_FRAME_SIZE) as usize;
+        if self.local == Half::Idle && !self.put_open() {
+            self.give_up_open();
+            return Ok(());
         }
         if open.max_frame_size < limits::MIN_MAX_FRAME_SIZE {
             let text = "max-frame-size is below 512";
             return Err(Fault::connection(condition::INVALID_FIELD, text));
         }
-        // Larger frames than we read ourselves would only let one message hold up the others.
-        self.peer.frame_size = open.max_frame_size.min(self.config.max_frame_size) as usize;
         self.peer.channel_max = open.channel_max;
         self.timers.opened(open.idle_time_out).map_err(Fault::Connection)?;
         self.events.push_back(Event::Opened(Box::new(open)));

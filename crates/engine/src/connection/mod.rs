@@ -9,7 +9,10 @@
 
 mod attach;
 mod commands;
+mod disposition;
+mod echo;
 mod ending;
+mod fit;
 mod flow;
 mod handshake;
 mod read;
@@ -27,6 +30,8 @@ use crate::sasl::{Authenticator, ClientSasl};
 use crate::session::Session;
 use crate::{LinkId, SessionId};
 use bytes::{Bytes, BytesMut};
+use disposition::Told;
+use echo::EchoLimit;
 use hopline_timeline::Instant;
 use hopline_wire::performative::Frame;
 use hopline_wire::{Role, limits};
@@ -76,6 +81,8 @@ pub struct Connection {
     received: Instant,
     pub(crate) outbox: Outbox,
     events: VecDeque<Event>,
+    /// Deliveries of a disposition that are still to be told.
+    told: Option<Told>,
     pub(crate) sessions: SlotMap<SessionId, Session>,
     pub(crate) links: SlotMap<LinkId, Link>,
     by_local_channel: Vec<Option<SessionId>>,
@@ -84,6 +91,7 @@ pub struct Connection {
     pub(crate) peer: Peer,
     dirty: Vec<SessionId>,
     timers: Timers,
+    echoes: EchoLimit,
     partial_octets: usize,
     user: Option<String>,
     told_closed: bool,
@@ -104,6 +112,7 @@ impl Connection {
 
     fn new(config: Config, side: Side, now: Instant) -> Self {
         let timers = Timers::new(now, &config);
+        let echoes = EchoLimit::new(config.echo_replies_per_second, now);
         Self {
             config,
             side,
@@ -116,6 +125,7 @@ impl Connection {
             received: now,
             outbox: Outbox::default(),
             events: VecDeque::new(),
+            told: None,
             sessions: SlotMap::with_key(),
             links: SlotMap::with_key(),
             by_local_channel: Vec::new(),
@@ -124,6 +134,7 @@ impl Connection {
             peer: Peer { frame_size: limits::MIN_MAX_FRAME_SIZE as usize, channel_max: 0 },
             dirty: Vec::new(),
             timers,
+            echoes,
             partial_octets: 0,
             user: None,
             told_closed: false,
@@ -152,6 +163,10 @@ impl Connection {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
+            }
+            if self.told.is_some() {
+                self.tell_next();
+                continue;
             }
             if !self.wants_read() || !self.step(now) {
                 return None;

@@ -119,7 +119,7 @@ impl Connection {
             Performative::Transfer(transfer) => {
                 self.transfer(channel, transfer, frame.slice(used..))
             }
-            Performative::Flow(flow) => self.flow(channel, &flow),
+            Performative::Flow(flow) => self.flow(channel, &flow, now),
             Performative::Disposition(disposition) => self.disposition(channel, disposition, used),
             Performative::Open(open) => self.open(channel, open, now),
             Performative::Begin(begin) => self.begin_frame(channel, begin),
@@ -201,7 +201,7 @@ impl Connection {
         if channel > self.config.channel_max.min(self.peer.channel_max) {
             return None;
         }
-        let id = self.sessions.insert(Session::new(channel, self.config.incoming_window.max(2)));
+        let id = self.sessions.insert(Session::new(channel, &self.config));
         if table.len() == free {
             table.push(None);
         }

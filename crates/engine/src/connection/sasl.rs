@@ -120,8 +120,10 @@ impl Connection {
             return Err(distrust("it has not shown that it knows the password"));
         }
         self.put_header(ProtocolHeader::Amqp);
-        self.put_open();
         self.reading = Reading::AmqpHeader;
+        if !self.put_open() {
+            self.give_up_open();
+        }
         Ok(())
     }
 }

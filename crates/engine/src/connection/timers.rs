@@ -65,6 +65,7 @@ impl Connection {
             self.timers.close,
             self.idle_deadline(),
             self.heartbeat_deadline(),
+            self.echoes.deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -74,6 +75,9 @@ impl Connection {
         let is_due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if self.reading == Reading::Over {
             return;
+        }
+        if is_due(self.echoes.deadline()) {
+            self.answer_late_echoes(now);
         }
         if is_due(self.timers.close) {
             self.over();

@@ -11,9 +11,6 @@ use hopline_wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::Transfer;
 use hopline_wire::{DeliveryState, Role, Serial, condition};
 
-/// Transfers of one delivery: enough for the largest message in the smallest frames.
-const TRANSFERS_MAX: u32 = 1 << 20;
-
 /// Transfers of one delivery that carry nothing: more than a sender has a use for.
 const EMPTY_TRANSFERS_MAX: u32 = 1024;
 
@@ -92,7 +89,10 @@ impl Connection {
                 let text = "the delivery-tag is that of an unsettled delivery of the same link";
                 return Err(Fault::link(id, condition::INVALID_FIELD, text));
             }
-            session.received.push(partial.id, Received { link: id, tag: partial.tag });
+            link.unsettled_ever += 1;
+            let settles_first = transfer.rcv_settle_mode == Some(ReceiverSettleMode::First);
+            let received = Received { link: id, tag: partial.tag, settles_first };
+            session.received.push(partial.id, received);
         }
         self.check_size(id, payload.len())?;
         if transfer.more {
@@ -116,14 +116,20 @@ impl Connection {
         check_continuation(id, partial, &transfer)?;
         partial.transfers += 1;
         partial.settled |= transfer.settled == Some(true);
+        let delivery_id = partial.id;
+        if transfer.rcv_settle_mode == Some(ReceiverSettleMode::First)
+            && let Some(session) = self.sessions.get_mut(session)
+            && let Some(received) = session.received.get_mut(delivery_id)
+        {
+            received.settles_first = true;
+        }
         let size = partial.octets.len() + payload.len();
         partial.empty += u32::from(payload.is_empty());
-        if partial.transfers > TRANSFERS_MAX || partial.empty > EMPTY_TRANSFERS_MAX {
+        if partial.transfers > self.config.max_transfers || partial.empty > EMPTY_TRANSFERS_MAX {
             let text = "the delivery has too many transfers";
             return Err(Fault::link(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
         }
         if transfer.aborted {
-            let delivery_id = partial.id;
             self.drop_partial(id);
             self.take_received(session, delivery_id);
             return Ok(());
@@ -201,7 +207,8 @@ impl Connection {
     /// it; one of mode `second` waits for [`Event::PeerSettled`].
     ///
     /// # Errors
-    /// The link is gone: the sender has, or will get, the delivery back.
+    /// The link is gone: the sender has, or will get, the delivery back. Or the state does not fit
+    /// in a frame of the peer.
     pub fn settle(
         &mut self,
         id: LinkId,
@@ -210,7 +217,12 @@ impl Connection {
     ) -> Result<(), CommandError> {
         let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
         let session_id = link.session;
-        let settles = link.rcv_settle_mode == ReceiverSettleMode::First;
+        let state = self.fit_state(state)?;
+        let received = self.sessions.get_mut(session_id).map(|session| &mut session.received);
+        let settles = link.rcv_settle_mode == ReceiverSettleMode::First
+            || received
+                .and_then(|received| received.get_mut(delivery))
+                .is_some_and(|received| received.settles_first);
         if settles && self.take_received(session_id, delivery).is_none() {
             return Ok(());
         }
@@ -225,7 +237,7 @@ impl Connection {
     /// Settles a delivery that we sent, in answer to an outcome of a receiver that has not settled.
     ///
     /// # Errors
-    /// The link is gone.
+    /// The link is gone, or the state does not fit in a frame of the peer.
     pub fn settle_sent(
         &mut self,
         id: LinkId,
@@ -234,8 +246,10 @@ impl Connection {
     ) -> Result<(), CommandError> {
         let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
         let session_id = link.session;
+        let state = state.map(|state| self.fit_state(state)).transpose()?;
         let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
         if session.sent.take(delivery).is_some() {
+            session.allowance.earn();
             session.dispositions.push(Role::Sender, delivery, true, state);
             self.touch(session_id);
         }
@@ -281,7 +295,9 @@ fn check_modes(id: LinkId, link: &Link, transfer: &Transfer) -> Result<(), Fault
         let text = "a settled delivery came on a link whose sender settles none";
         return Err(Fault::link(id, condition::INVALID_FIELD, text));
     }
+    // Of a settled delivery this field is to be ignored (2.7.5).
     if link.rcv_settle_mode == ReceiverSettleMode::First
+        && transfer.settled != Some(true)
         && transfer.rcv_settle_mode == Some(ReceiverSettleMode::Second)
     {
         let text = "rcv-settle-mode second came on a link that was attached with first";

@@ -11,6 +11,7 @@ mod world;
 
 pub use choices::{Choices, Random};
 pub use frames::*;
+pub use hopline_engine::wire::performative::Flow;
 pub use login::{Guarded, closed, init, offered, outcome, said};
 pub use script::{Complaint, Heard, Script, frames_of, plain};
 pub use world::World;
