@@ -2,6 +2,7 @@
 
 use crate::broker::{Broker, End};
 use crate::expiry::Expiry;
+use crate::filter::Filter;
 use crate::inbound::{Destination, Producer};
 use crate::lifetime::Lifetime;
 use crate::links::Container;
@@ -142,6 +143,7 @@ impl Broker {
             Some(source) => Source::clone(source),
             None => self.look_up(&self.container(conn_id)?, &attach)?,
         };
+        let filter = Filter::read(&mut source, conn_id)?;
         let (queue_id, terminus) = self.origin((conn_id, link), &attach.name, &mut source)?;
         // Looking without taking would never empty the queue of a subscription.
         let is_browser =
@@ -154,6 +156,8 @@ impl Broker {
             queue: queue_id,
             is_browser,
             cursor: 0,
+            choice: self.place_filter(queue_id, filter),
+            is_behind: false,
             settled,
             default_outcome: source.default_outcome.clone(),
             outcomes: restricted(&source.outcomes),
@@ -163,9 +167,13 @@ impl Broker {
             is_draining: false,
             terminus,
         };
+        let has_choice = consumer.choice.is_some() && !is_browser;
         let id = self.consumers.insert(consumer);
         if let Some(queue) = self.queues.get_mut(queue_id) {
             queue.join(id);
+            if has_choice {
+                queue.choosy.insert(id);
+            }
         }
         let Some(conn) = self.conns.get_mut(conn_id) else { return Ok(()) };
         conn.links.insert(link, End::Consumer(id));
@@ -243,10 +251,8 @@ impl Broker {
     }
 }
 
-/// What of a source is in force: no filters, nothing that outlives the broker; the outcomes that
-/// there are.
+/// What of a source is in force: nothing that outlives the broker; the outcomes that there are.
 fn settle_source(source: &mut Source, is_browser: bool) {
-    source.filter = None;
     source.durable = 0;
     let mode = if is_browser { COPY } else { "move" };
     source.distribution_mode = Some(Symbol::from_static(mode));

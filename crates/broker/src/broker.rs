@@ -44,6 +44,8 @@ pub(crate) struct Conn {
     pub(crate) blocked: Vec<ConsumerId>,
     /// It is over, and has until then to write what is left.
     until: Option<Instant>,
+    /// One of them has not looked at all messages of its queue.
+    pub(crate) is_behind: bool,
     /// One of them waits for the socket.
     pub(crate) is_throttled: bool,
     pub(crate) is_dirty: bool,
@@ -58,9 +60,10 @@ impl Conn {
         }
     }
 
-    /// Whether a consumer waited for the socket, and the socket has taken all: another turn is due.
+    /// Whether another turn is due: a consumer has not looked at all messages, or waited for the
+    /// socket, and the socket has taken all.
     pub(crate) fn can_go_on(&self) -> bool {
-        self.is_throttled && !self.io.wants_write()
+        self.is_behind || (self.is_throttled && !self.io.wants_write())
     }
 
     /// When a turn is due whatever happens.
@@ -153,6 +156,7 @@ impl Broker {
             wake: wake.clone(),
             blocked: Vec::new(),
             until: None,
+            is_behind: false,
             is_throttled: false,
             is_dirty: false,
         });
@@ -294,6 +298,7 @@ impl Broker {
     fn unblock(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.is_throttled = false;
+        conn.is_behind = false;
         for consumer in std::mem::take(&mut conn.blocked) {
             self.make_ready(consumer);
         }

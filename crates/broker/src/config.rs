@@ -95,6 +95,9 @@ pub struct NodeConfig {
     pub queues: Vec<String>,
     /// Addresses with one of these prefixes are topics. `topic/` by default.
     pub topic_prefixes: Vec<String>,
+    /// Queues that order their messages by priority; a `*` at the end stands for any ending. None
+    /// by default.
+    pub priority_queues: Vec<String>,
     /// Messages that a queue holds, those in delivery included. 1,000,000 by default.
     pub max_messages: usize,
     /// Octets that a queue holds. 1 GiB by default.
@@ -177,6 +180,7 @@ impl Default for NodeConfig {
             deny: Vec::new(),
             queues: Vec::new(),
             topic_prefixes: vec!["topic/".into()],
+            priority_queues: Vec::new(),
             max_messages: 1_000_000,
             max_octets: 1 << 30,
             max_nodes: 100_000,

@@ -69,7 +69,9 @@ impl Broker {
         if message.is_durable() {
             self.check_durable()?;
         }
-        let destination = self.producers.get(id).map(|producer| producer.destination.clone());
+        let producer = self.producers.get(id);
+        message.publisher = producer.map(|producer| producer.conn);
+        let destination = producer.map(|producer| producer.destination.clone());
         let queues = match destination {
             Some(Destination::Queue(queue)) => {
                 self.stamp_arrival(&mut message, now);
@@ -133,6 +135,9 @@ impl Broker {
         let Some(queue) = self.queues.get_mut(id) else {
             return Err(AmqpError::new(condition::RESOURCE_DELETED, "the node was deleted"));
         };
+        if queue.filter.as_ref().is_some_and(|filter| !filter.wants(&message).0) {
+            return Ok(());
+        }
         if queue.is_overfull() {
             self.losses.overfull += 1;
             let text = format!("the queue {:?} is full", queue.address);

@@ -14,12 +14,15 @@
 
 mod attach;
 mod broker;
+mod choice;
 mod config;
 mod dead_letter;
 mod dynamic;
 mod error;
 mod expiry;
+mod filter;
 mod inbound;
+mod late;
 mod lifetime;
 mod links;
 mod message;
@@ -28,7 +31,6 @@ mod outbound;
 mod outcome;
 mod places;
 mod queue;
-#[allow(dead_code, reason = "the queue asks it from the next change on")]
 mod selector;
 mod server;
 pub mod settings;

@@ -1,6 +1,7 @@
 //! A message while it is here: the octets that came, and what changes on the way.
 
-use crate::ConsumerId;
+use crate::selector::Subject;
+use crate::{ConnId, ConsumerId};
 use bytes::Bytes;
 use hopline_driver::engine::Delivery;
 use hopline_driver::engine::wire::codec::{Decode, Encode, Reader};
@@ -50,6 +51,8 @@ pub(crate) struct Message {
     modified: Option<Box<Fields>>,
     /// Links that are not to get it again.
     pub(crate) excluded: Vec<ConsumerId>,
+    /// The connection that it came over.
+    pub(crate) publisher: Option<ConnId>,
 }
 
 impl Message {
@@ -77,8 +80,29 @@ impl Message {
             wait: Wait::None,
             modified: None,
             excluded: Vec::new(),
+            publisher: None,
             payload,
         })
+    }
+
+    /// What selectors look at.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        let came = self.header.as_ref();
+        Subject {
+            header: self.header(came.and_then(|header| header.ttl)),
+            bare: self.payload.get(self.bare..).unwrap_or_default(),
+        }
+    }
+
+    /// Where its priority puts it, from 0: those of level 0 come first. There are ten (3.2.1).
+    pub(crate) fn level(&self) -> u64 {
+        let priority = self.header.as_ref().map_or(4, |header| header.priority);
+        9 - u64::from(priority.min(9))
+    }
+
+    /// Whether it has expired.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
     }
 
     /// Octets, as the queue's limit counts them.
@@ -137,6 +161,7 @@ impl Message {
     pub(crate) fn lay_out(&mut self) {
         self.expires = None;
         self.excluded.clear();
+        self.publisher = None;
         if let Some(header) = &mut self.header {
             header.ttl = None;
         }
@@ -193,16 +218,21 @@ impl Message {
     }
 
     fn write_header(&self, out: &mut Vec<u8>, now: Instant) {
-        let came = self.header.as_ref();
-        let header = Header {
-            durable: came.is_some_and(|header| header.durable),
-            priority: came.map_or(4, |header| header.priority),
-            ttl: came.and_then(|header| header.ttl).map(|ttl| self.ttl_left(ttl, now)),
-            first_acquirer: came.is_some() && !self.acquired_before,
-            delivery_count: self.delivery_count,
-        };
+        let ttl = self.header.as_ref().and_then(|header| header.ttl);
+        let header = self.header(ttl.map(|ttl| self.ttl_left(ttl, now)));
         if header != Header::default() {
             header.encode(out);
+        }
+    }
+
+    fn header(&self, ttl: Option<u32>) -> Header {
+        let came = self.header.as_ref();
+        Header {
+            durable: came.is_some_and(|header| header.durable),
+            priority: came.map_or(4, |header| header.priority),
+            ttl,
+            first_acquirer: came.is_some() && !self.acquired_before,
+            delivery_count: self.delivery_count,
         }
     }
 

@@ -51,6 +51,14 @@ impl Topic {
     }
 }
 
+/// Whether one of the patterns fits: `*` at the end stands for any ending.
+fn is_among(patterns: &[String], address: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(prefix) => address.starts_with(prefix),
+        None => pattern == address,
+    })
+}
+
 impl Broker {
     /// The node behind an address; made if need be and allowed.
     pub(crate) fn resolve(&mut self, address: &str, wants_topic: bool) -> Result<Node, AmqpError> {
@@ -81,11 +89,7 @@ impl Broker {
             let text = format!("the address is longer than {ADDRESS_MAX} octets");
             return Err(AmqpError::new(condition::INVALID_FIELD, text));
         }
-        let is_denied = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(prefix) => address.starts_with(prefix),
-            None => pattern == address,
-        };
-        if self.config.nodes.deny.iter().any(is_denied) {
+        if is_among(&self.config.nodes.deny, address) {
             let text = format!("the address {address:?} is not allowed here");
             return Err(AmqpError::new(condition::UNAUTHORIZED_ACCESS, text));
         }
@@ -110,7 +114,9 @@ impl Broker {
         let address: Rc<str> = address.into();
         let nodes = &self.config.nodes;
         let limits = (nodes.max_messages, nodes.max_octets);
-        let id = self.queues.insert(Queue::new(address.clone(), lifetime, limits));
+        let mut queue = Queue::new(address.clone(), lifetime, limits);
+        queue.has_priorities = is_among(&nodes.priority_queues, &address);
+        let id = self.queues.insert(queue);
         self.addresses.insert(address, id);
         Ok(id)
     }

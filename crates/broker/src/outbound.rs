@@ -1,6 +1,7 @@
 //! Messages to consumers, as far as credit, window and socket allow.
 
 use crate::broker::{Broker, Conn, End};
+use crate::choice::{Choice, SLICE};
 use crate::dead_letter::Death;
 use crate::message::Message;
 use crate::queue::Queue;
@@ -10,9 +11,6 @@ use hopline_driver::engine::{CommandError, LinkId, Outgoing};
 use hopline_driver::timeline::{Instant, Wait};
 use slab::Slab;
 use slotmap::SlotMap;
-
-/// How far behind a message that no ready consumer may have another one is looked for.
-const LOOK_AHEAD: usize = 1000;
 
 /// Unsettled messages of a consumer that share the buffers they were read into. What is beyond
 /// these is copied, so that a consumer that settles little does not keep buffers of which little
@@ -29,6 +27,10 @@ pub(crate) struct Consumer {
     pub(crate) is_browser: bool,
     /// The number of the message that a browser looks at next.
     pub(crate) cursor: u64,
+    /// It does not take just any message.
+    pub(crate) choice: Option<Box<Choice>>,
+    /// It has not looked at all messages that there are.
+    pub(crate) is_behind: bool,
     /// Deliveries are sent settled.
     pub(crate) settled: bool,
     /// What holds if a delivery is settled without an outcome.
@@ -76,9 +78,12 @@ impl Broker {
         let Some(consumer) = self.consumers.get_mut(id) else { return };
         let Some(queue) = self.queues.get_mut(consumer.queue) else { return };
         if !std::mem::replace(&mut consumer.is_ready, true) {
-            match consumer.is_browser {
-                true => queue.browsers.push(id),
-                false => queue.ready.push_back(id),
+            if consumer.is_browser {
+                queue.browsers.push(id);
+            } else if consumer.choice.is_some() {
+                queue.choosers.push_back(id);
+            } else {
+                queue.ready.push_back(id);
             }
         }
         let queue = consumer.queue;
@@ -89,20 +94,20 @@ impl Broker {
     pub(crate) fn dispatch(&mut self, id: QueueId) {
         self.browse(id);
         let now = self.clock.now();
-        let (mut from, mut passed) = (0, 0);
+        if self.queues.get(id).is_some_and(|queue| !queue.choosers.is_empty()) {
+            self.choose(id, now);
+        }
         loop {
             let Some(queue) = self.queues.get_mut(id) else { return };
-            let Some(message) = queue.since(from).next() else { break };
-            if message.expires.is_some_and(|expires| expires <= now) {
+            let Some(message) = queue.since(0).next() else { break };
+            if message.is_over(now) {
                 self.expire(id, now);
                 continue;
             }
-            from = message.seq;
-            match next_consumer(queue, from, &mut self.consumers, &mut self.conns) {
-                Some(consumer) => self.send(id, from, consumer, now),
-                None if queue.ready.is_empty() || passed >= LOOK_AHEAD => break,
-                // All that are ready are barred from this one.
-                None => (from, passed) = (from + 1, passed + 1),
+            let seq = message.seq;
+            match next_consumer(queue, &mut self.consumers, &mut self.conns) {
+                Some(consumer) => self.send(id, seq, consumer, now),
+                None => break,
             }
         }
         if let Some(queue) = self.queues.get_mut(id) {
@@ -113,12 +118,13 @@ impl Broker {
         self.drop_if_unused(id);
     }
 
-    fn send(&mut self, id: QueueId, seq: u64, to: ConsumerId, now: Instant) {
+    pub(crate) fn send(&mut self, id: QueueId, seq: u64, to: ConsumerId, now: Instant) {
         let (Some(queue), Some(consumer)) = (self.queues.get_mut(id), self.consumers.get_mut(to))
         else {
             return;
         };
-        let Some(conn) = self.conns.get_mut(consumer.conn) else { return };
+        let conn_id = consumer.conn;
+        let Some(conn) = self.conns.get_mut(conn_id) else { return };
         let Some(mut message) = queue.take(seq) else { return };
         match put(&message, consumer, conn, (&self.node, self.clock), now) {
             Ok(()) => {
@@ -134,28 +140,40 @@ impl Broker {
             Err(CommandError::MessageSize) => {
                 message.excluded.push(to);
                 queue.put_back(message);
+                self.make_choosy(to);
             }
-            Err(_) => queue.put_back(message),
+            Err(_) => {
+                // Not to be tried for ever: its next flow makes it ready again.
+                consumer.is_ready = false;
+                queue.ready.retain(|id| *id != to);
+                queue.choosers.retain(|id| *id != to);
+                queue.put_back(message);
+            }
         }
-        let conn = consumer.conn;
-        self.mark_dirty(conn);
+        self.mark_dirty(conn_id);
     }
 
     /// Shows messages to those who only look.
     fn browse(&mut self, id: QueueId) {
         let Some(queue) = self.queues.get_mut(id) else { return };
+        let mut behind = Vec::new();
         for browser in std::mem::take(&mut queue.browsers) {
             let Some(consumer) = self.consumers.get_mut(browser) else { continue };
             let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
-            let mut wait = None;
+            let (mut wait, mut work) = (None, SLICE);
+            consumer.is_behind = false;
             for message in queue.since(consumer.cursor) {
                 wait = conn.io.engine().send_block(consumer.link);
-                if wait.is_some() {
+                consumer.is_behind = work == 0;
+                if wait.is_some() || consumer.is_behind {
                     break;
                 }
                 let now = self.clock.now();
                 consumer.cursor = message.seq + 1;
-                if message.expires.is_some_and(|expires| expires <= now) {
+                let choice = consumer.choice.as_ref();
+                if message.is_over(now)
+                    || choice.is_some_and(|choice| !choice.admits(message, browser, &mut work))
+                {
                     continue;
                 }
                 if put(message, consumer, conn, (&self.node, self.clock), now).is_ok()
@@ -165,6 +183,7 @@ impl Broker {
                 }
             }
             match wait {
+                None if consumer.is_behind => behind.push(browser),
                 None => queue.browsers.push(browser),
                 Some(wait) => {
                     consumer.is_ready = false;
@@ -178,6 +197,7 @@ impl Broker {
                 self.dirty.push(conn);
             }
         }
+        behind.into_iter().for_each(|browser| self.go_on_later(browser));
     }
 
     /// Whoever asked to have its credit used up is told so, unless something is left for it.
@@ -196,7 +216,7 @@ impl Broker {
                 engine.send_block(consumer.link),
                 Some(Wait::SessionWindow | Wait::SocketFull)
             );
-            if blocked && queue.waiting() > 0 {
+            if (blocked || consumer.is_behind) && queue.waiting() > 0 {
                 consumer.is_draining = true;
                 waiting.push(consumer_id);
                 continue;
@@ -223,25 +243,23 @@ impl Broker {
     }
 }
 
-/// The next consumer that can take the message numbered `seq`. Those that can't take any leave the
-/// ready ones and come back with credit, or when their connection got on.
+/// The next consumer that can take a message. Those that can't leave the ready ones and come back
+/// with credit, or when their connection got on.
 fn next_consumer(
     queue: &mut Queue,
-    seq: u64,
     consumers: &mut SlotMap<ConsumerId, Consumer>,
     conns: &mut SlotMap<ConnId, Conn>,
 ) -> Option<ConsumerId> {
     for _ in 0..queue.ready.len() {
         let id = queue.ready.pop_front()?;
-        let Some(consumer) = consumers.get_mut(id) else { continue };
+        let Some(consumer) = consumers.get_mut(id).filter(|it| it.choice.is_none()) else {
+            continue;
+        };
         let Some(conn) = conns.get_mut(consumer.conn) else { continue };
         match conn.io.engine().send_block(consumer.link) {
             None => {
                 queue.ready.push_back(id);
-                let message = queue.since(seq).next();
-                if message.is_some_and(|message| !message.excluded.contains(&id)) {
-                    return Some(id);
-                }
+                return Some(id);
             }
             Some(wait) => {
                 queue.wait = wait;

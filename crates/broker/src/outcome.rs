@@ -82,6 +82,7 @@ impl Broker {
                 if undeliverable_here.unwrap_or(false) {
                     message.excluded.retain(|other| self.consumers.contains_key(*other));
                     message.excluded.push(consumer);
+                    self.make_choosy(consumer);
                 }
                 if let Some(fields) = message_annotations {
                     message.merge(fields);

@@ -1,11 +1,16 @@
 //! A queue: messages in order, the consumers that can take one, the limit.
 
+use crate::filter::Filter;
+use crate::late::Late;
 use crate::lifetime::Lifetime;
 use crate::message::Message;
 use crate::{ConnId, ConsumerId, ProducerId, TerminusId};
 use hopline_driver::timeline::{Instant, Wait};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+
+/// Where in a message's number its level of priority is: above all numbers of messages.
+const LEVEL_SHIFT: u32 = 56;
 
 /// Messages wait here, in the order of their numbers. One that comes back, expires or is passed
 /// over may be anywhere among them, so they are in a tree and not in a row.
@@ -19,7 +24,13 @@ pub(crate) struct Queue {
     pub(crate) only_for: Option<ConnId>,
     /// The topic whose messages it gets.
     pub(crate) topic: Option<Rc<str>>,
+    /// What its messages have in common: others are not put on it.
+    pub(crate) filter: Option<Box<Filter>>,
+    /// Messages of a higher priority come first.
+    pub(crate) has_priorities: bool,
     messages: BTreeMap<u64, Message>,
+    /// Those that came to a place that consumers which choose may have passed.
+    pub(crate) late: Late,
     /// When which of them expire.
     expiries: BTreeSet<(Instant, u64)>,
     next_seq: u64,
@@ -32,6 +43,8 @@ pub(crate) struct Queue {
     /// Consumers that may be able to take a message, the next one first. Here and in the two lists
     /// below may be some that have left.
     pub(crate) ready: VecDeque<ConsumerId>,
+    /// Likewise consumers that do not take just any.
+    pub(crate) choosers: VecDeque<ConsumerId>,
     /// Those that only look and may have something to look at.
     pub(crate) browsers: Vec<ConsumerId>,
     /// Those that asked to have their credit used up.
@@ -39,6 +52,8 @@ pub(crate) struct Queue {
     /// All links.
     pub(crate) consumers: BTreeSet<ConsumerId>,
     pub(crate) producers: BTreeSet<ProducerId>,
+    /// Consumers that do not take just any message, ready or not.
+    pub(crate) choosy: BTreeSet<ConsumerId>,
     /// Consumers that have left since the lists were last rid of them.
     left: usize,
     /// Producers have less credit than they could use, for want of room.
@@ -49,6 +64,8 @@ pub(crate) struct Queue {
     pub(crate) is_listed: bool,
     /// Messages at the end that came in this turn.
     fresh: usize,
+    /// Those that came in this turn and overtook others.
+    fresh_ahead: Vec<u64>,
 }
 
 impl Queue {
@@ -63,7 +80,10 @@ impl Queue {
             owner: None,
             only_for: None,
             topic: None,
+            filter: None,
+            has_priorities: false,
             messages: BTreeMap::new(),
+            late: Late::default(),
             expiries: BTreeSet::new(),
             next_seq: 0,
             octets: 0,
@@ -71,15 +91,18 @@ impl Queue {
             max_messages,
             max_octets,
             ready: VecDeque::new(),
+            choosers: VecDeque::new(),
             browsers: Vec::new(),
             draining: Vec::new(),
             consumers: BTreeSet::new(),
             producers: BTreeSet::new(),
+            choosy: BTreeSet::new(),
             left: 0,
             is_tight: false,
             wait: Wait::NoConsumer,
             is_listed: false,
             fresh: 0,
+            fresh_ahead: Vec::new(),
         }
     }
 
@@ -112,13 +135,32 @@ impl Queue {
         self.messages.range(seq..).map(|(_, message)| message)
     }
 
-    /// Appends a message.
+    /// A message here.
+    pub(crate) fn get(&self, seq: u64) -> Option<&Message> {
+        self.messages.get(&seq)
+    }
+
+    /// Appends a message, behind those of its priority.
     pub(crate) fn push(&mut self, mut message: Message) {
         message.seq = self.next_seq;
         self.next_seq += 1;
         self.octets += message.octets();
+        if self.has_priorities {
+            message.seq |= message.level() << LEVEL_SHIFT;
+            self.note_late(message.seq);
+            if self.messages.last_key_value().is_some_and(|(last, _)| *last > message.seq) {
+                self.fresh_ahead.push(message.seq);
+                return self.insert(message);
+            }
+        }
         self.fresh += 1;
         self.insert(message);
+    }
+
+    fn note_late(&mut self, seq: u64) {
+        if !self.choosy.is_empty() {
+            self.late.push(seq);
+        }
     }
 
     fn insert(&mut self, message: Message) {
@@ -130,6 +172,7 @@ impl Queue {
 
     fn remove(&mut self, seq: u64) -> Option<Message> {
         let message = self.messages.remove(&seq)?;
+        self.late.remove(seq);
         if let Some(at) = message.expires {
             self.expiries.remove(&(at, seq));
         }
@@ -146,6 +189,7 @@ impl Queue {
     /// A message that was out comes back to its old place.
     pub(crate) fn put_back(&mut self, message: Message) {
         self.out = self.out.saturating_sub(1);
+        self.note_late(message.seq);
         self.insert(message);
     }
 
@@ -167,6 +211,7 @@ impl Queue {
             && at <= now
         {
             self.expiries.pop_first();
+            self.late.remove(seq);
             gone.extend(self.messages.remove(&seq));
         }
         self.octets -= gone.iter().map(Message::octets).sum::<usize>();
@@ -178,11 +223,15 @@ impl Queue {
     pub(crate) fn settle_down(&mut self) {
         let fresh = std::mem::take(&mut self.fresh).min(self.messages.len());
         let wait = self.wait;
-        for message in self.messages.values_mut().rev().take(fresh) {
+        let settle = |message: &mut Message| {
             message.settle_down();
             if message.wait == Wait::None {
                 message.wait = wait;
             }
+        };
+        self.messages.values_mut().rev().take(fresh).for_each(settle);
+        for seq in self.fresh_ahead.drain(..) {
+            self.messages.get_mut(&seq).map(settle);
         }
     }
 
@@ -205,10 +254,14 @@ impl Queue {
     /// that many leave in no more time than it took them to come.
     pub(crate) fn leave(&mut self, consumer: ConsumerId) {
         self.consumers.remove(&consumer);
+        if self.choosy.remove(&consumer) && self.choosy.is_empty() {
+            self.late.clear();
+        }
         self.left += 1;
         if self.left > self.consumers.len() {
             self.left = 0;
             self.ready.retain(|id| self.consumers.contains(id));
+            self.choosers.retain(|id| self.consumers.contains(id));
             self.browsers.retain(|id| self.consumers.contains(id));
             self.draining.retain(|id| self.consumers.contains(id));
         }

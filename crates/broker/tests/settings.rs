@@ -79,6 +79,7 @@ fn flags_win_over_variables_over_the_file() {
         ("HOPLINE_NODELAY", "off"),
         ("HOPLINE_NODES_QUEUES", "a, b"),
         ("HOPLINE_NODES_TOPIC_PREFIXES", ""),
+        ("HOPLINE_NODES_PRIORITY_QUEUES", "urgent,u/*"),
     ];
     let mut flags = folder.flags();
     flags.name = Some("flag".into());
@@ -91,6 +92,7 @@ fn flags_win_over_variables_over_the_file() {
     assert_eq!((config.limits.connections, config.limits.handle_max), (2, 7));
     assert_eq!(config.nodes.queues, ["a", "b"]);
     assert!(config.nodes.topic_prefixes.is_empty());
+    assert_eq!(config.nodes.priority_queues, ["urgent", "u/*"]);
     let [listener] = config.listeners.as_slice() else { panic!("one listener") };
     assert_eq!(listener.address, "0.0.0.0:0");
     assert!(!listener.socket.nodelay, "the variable holds for listeners of flags too");
@@ -246,6 +248,7 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     config.nodes.auto_create = false;
     config.nodes.deny = vec!["secret/*".into(), "a\\b".into()];
     config.nodes.topic_prefixes.clear();
+    config.nodes.priority_queues = vec!["urgent/*".into()];
     config.nodes.dead_letter = Some("dead".into());
     config.nodes.max_delivery_count = Some(5);
     config.nodes.durable_messages = DurableMessages::Reject;

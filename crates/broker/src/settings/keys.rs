@@ -67,6 +67,8 @@ pub(super) struct NodeSettings {
     pub(super) queues: Option<Vec<String>>,
     /// Addresses with one of these prefixes are topics: `topic/`.
     pub(super) topic_prefixes: Option<Vec<String>>,
+    /// Queues that order their messages by priority, `*` at the end for any ending: none.
+    pub(super) priority_queues: Option<Vec<String>>,
     /// Messages that a queue holds: 1000000.
     pub(super) max_messages: Key<Whole<usize, 1>>,
     /// Octets that a queue holds: 1GiB.
@@ -175,6 +177,7 @@ impl NodeSettings {
         set_list(&mut nodes.deny, self.deny);
         set_list(&mut nodes.queues, self.queues);
         set_list(&mut nodes.topic_prefixes, self.topic_prefixes);
+        set_list(&mut nodes.priority_queues, self.priority_queues);
         set(&mut nodes.max_messages, self.max_messages);
         set(&mut nodes.max_octets, self.max_octets);
         set(&mut nodes.max_nodes, self.max_nodes);

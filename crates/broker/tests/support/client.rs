@@ -255,12 +255,34 @@ impl Client {
         self.outcome(token).await
     }
 
+    /// Sends messages with these numbers; all are accepted.
+    pub async fn send_numbered(&mut self, link: LinkId, numbers: impl IntoIterator<Item = i32>) {
+        let mut last = None;
+        for n in numbers {
+            last = Some(self.post(link, &super::numbered(n), false).await);
+        }
+        if let Some(last) = last {
+            assert_eq!(self.outcome(last).await, DeliveryState::Accepted);
+        }
+    }
+
     /// Sends and is told that all are accepted.
     pub async fn send_all<'a>(&mut self, link: LinkId, bodies: impl IntoIterator<Item = &'a str>) {
         for body in bodies {
             let state = self.send(link, &Message::data(body.to_owned())).await;
             assert_eq!(state, DeliveryState::Accepted, "{body}");
         }
+    }
+
+    /// Asks to have the credit used up, and waits until it is.
+    pub async fn drain(&mut self, link: LinkId) {
+        self.io.engine_mut().drain(link).expect("attached");
+        self.flush().await;
+        let drained = |event: &Event| match event {
+            Event::Drained { link: of } if *of == link => Some(()),
+            _ => None,
+        };
+        self.expect("drained", drained).await;
     }
 
     pub async fn try_receive(&mut self, link: LinkId, patience: Duration) -> Option<Delivery> {
