@@ -10,6 +10,9 @@ const FROM: &str = "x-opt-dead-letter-from";
 const REASON: &str = "x-opt-dead-letter-reason";
 const DESCRIPTION: &str = "x-opt-dead-letter-description";
 
+/// Octets that are kept of what the consumer said: a word of it for many messages is cheap to say.
+const DESCRIPTION_MAX: usize = 1024;
+
 /// Why a message is given up.
 #[derive(Debug)]
 pub(crate) enum Death {
@@ -33,8 +36,10 @@ impl Death {
             (Symbol::from_static(FROM), Value::from(from)),
             (Symbol::from_static(REASON), Value::Symbol(reason)),
         ];
-        let description = description.map(Value::String);
-        fields.extend(description.map(|text| (Symbol::from_static(DESCRIPTION), text)));
+        if let Some(mut text) = description {
+            text.truncate(text.floor_char_boundary(DESCRIPTION_MAX));
+            fields.push((Symbol::from_static(DESCRIPTION), Value::String(text)));
+        }
         Fields(fields)
     }
 }
