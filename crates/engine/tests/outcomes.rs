@@ -251,7 +251,8 @@ fn a_transfer_may_ask_for_settlement_by_the_outcome_on_a_link_of_mode_second() {
 
 #[test]
 fn a_long_state_for_many_deliveries_is_refused_and_a_short_one_is_not() {
-    use hopline_engine::wire::DeliveryState::Accepted;
+    use hopline_engine::wire::{DeliveryState::Accepted, condition};
+    use support::Complaint;
     let long = || DeliveryState::rejected(condition::INTERNAL_ERROR, "x".repeat(60_000));
     // Each delivery gets a copy: 60,000 octets go to 69 of them at most.
     for (many, state, is_well) in [
