@@ -297,3 +297,37 @@ fn an_end_with_an_error_tells_its_links_why() {
     assert!(a.condition == condition::NOT_FOUND && b.condition == condition::NOT_FOUND);
     assert!(matches!(script.heard()[0].performative, Performative::End(End { error: None })));
 }
+
+#[test]
+fn who_only_ends_its_own_side_has_all_taken_that_it_sent_and_hears_the_answers() {
+    let (mut script, link) = Script::attached(config(), Role::Sender, 10);
+    let mut octets = Vec::new();
+    (0..5).for_each(|id| octets.extend(Script::transfer_octets(&transfer(0, id), b"x")));
+    script.raw(&octets);
+    for delivery in script.end.deliveries() {
+        script.end.connection.settle(link, delivery.id, DeliveryState::Accepted).unwrap();
+    }
+    script.end.connection.handle_eof();
+    script.end.poll(script.now);
+    let heard = script.heard();
+    let [told, closed] = &heard[..] else { panic!("{heard:?}") };
+    assert!(matches!(&told.performative, Performative::Disposition(d) if d.last == Some(4)));
+    assert!(matches!(&closed.performative, Performative::Close(close) if close.error.is_some()));
+    assert!(script.end.connection.is_finished());
+}
+
+#[test]
+fn a_close_before_half_a_close_is_answered_as_ever() {
+    for ours_first in [false, true] {
+        let mut script = plain();
+        if ours_first {
+            script.end.connection.close(None, script.now);
+        }
+        script.send(&close());
+        script.end.connection.handle_eof();
+        script.end.poll(script.now);
+        assert_eq!(codes(&mut script), [0x18]);
+        let last = script.end.events.last();
+        assert!(matches!(last, Some(Event::Closed { error: None, .. })));
+    }
+}

@@ -11,7 +11,7 @@ mod world;
 
 pub use choices::{Choices, Random};
 pub use frames::*;
-pub use hopline_engine::wire::performative::Flow;
+pub use hopline_engine::wire::performative::{Attach, Flow};
 pub use login::{Guarded, closed, init, offered, outcome, said};
 pub use script::{Complaint, Heard, Script, frames_of, plain};
 pub use world::World;
@@ -19,7 +19,6 @@ pub use world::World;
 use bytes::Bytes;
 use hopline_engine::timeline::Instant;
 use hopline_engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
-use hopline_engine::wire::performative::Attach;
 use hopline_engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_engine::wire::{DeliveryTag, Fields, Role, Serial};
 use hopline_engine::{
