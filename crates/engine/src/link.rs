@@ -32,6 +32,8 @@ pub(crate) struct Partial {
     pub(crate) tag: DeliveryTag,
     pub(crate) format: u32,
     pub(crate) settled: bool,
+    /// It goes on from an attachment of which nothing is kept, and is dropped (2.7.5, `resume`).
+    pub(crate) resumed: bool,
     pub(crate) state: Option<Box<DeliveryState>>,
     pub(crate) octets: BytesMut,
     pub(crate) transfers: u32,

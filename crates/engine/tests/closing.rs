@@ -5,7 +5,9 @@
 mod support;
 
 use hopline_engine::wire::performative::{Begin, Close, End, Transfer};
-use hopline_engine::wire::{AmqpError, DeliveryState, Performative, Role, Serial, condition};
+use hopline_engine::wire::{
+    AmqpError, DeliveryState, Fields, Performative, Role, Serial, Symbol, Value, condition,
+};
 use hopline_engine::{CommandError, Event, LinkId, SessionId};
 use std::time::Duration;
 use support::{
@@ -330,4 +332,26 @@ fn a_close_before_half_a_close_is_answered_as_ever() {
         let last = script.end.events.last();
         assert!(matches!(last, Some(Event::Closed { error: None, .. })));
     }
+}
+
+#[test]
+fn a_close_that_comes_while_frames_wait_is_answered_behind_them_and_told_whole() {
+    let (mut script, link) = Script::attached(config(), Role::Receiver, 0);
+    script.send(&grant(0, 0, 10));
+    script.end.send(link, b"small").unwrap();
+    script.end.send(link, &[1; 1_000_000]).unwrap();
+    script.end.connection.poll_transmit();
+    let host = (Symbol::from_static("network-host"), Value::from("elsewhere"));
+    let redirect = AmqpError {
+        condition: Symbol::from_static("amqp:connection:redirect"),
+        description: None,
+        info: Some(Fields(vec![host])),
+    };
+    script.send(&Close { error: Some(Box::new(redirect.clone())) });
+    let codes = codes(&mut script);
+    let (last, before) = codes.split_last().unwrap();
+    assert!(*last == 0x18 && before.iter().all(|code| *code == 0x14) && before.len() < 5);
+    let Some(Event::Closed { error: Some(why), .. }) = script.end.events.last() else { panic!() };
+    assert_eq!(**why, redirect);
+    assert!(script.end.connection.is_finished());
 }

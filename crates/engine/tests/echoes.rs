@@ -6,7 +6,7 @@ mod support;
 
 use hopline_engine::Config;
 use hopline_engine::wire::performative::Frame;
-use hopline_engine::wire::{Performative, Role};
+use hopline_engine::wire::{Fields, Performative, Role, Symbol, Value};
 use std::time::Duration;
 use support::{Flow, Pair, Script, attach, begin, config, detach, end, flow, grant, options};
 
@@ -134,4 +134,20 @@ fn two_ends_do_not_talk_each_other_into_a_storm() {
     // Comes back only when neither end has anything to say any more.
     pair.run();
     assert_eq!(pair.client.connection.credit(receiver), 0);
+}
+
+#[test]
+fn an_answer_tells_the_final_count_and_what_waits() {
+    let (mut script, link) = Script::attached(config(), Role::Receiver, 0);
+    script.send(&grant(0, 0, 10));
+    for n in 0..3 {
+        script.end.send(link, &[n]).unwrap();
+    }
+    script.heard();
+    script.end.connection.set_available(link, 7);
+    let properties = Some(Fields(vec![(Symbol::from_static("txn-id"), Value::from("unknown"))]));
+    script.send(&Flow { echo: true, properties, ..grant(0, 0, 0) });
+    let [answer] = &answers(&mut script)[..] else { panic!() };
+    assert_eq!((answer.delivery_count, answer.link_credit), (Some(3), Some(0)));
+    assert_eq!(answer.available, Some(7));
 }

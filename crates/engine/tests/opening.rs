@@ -8,7 +8,7 @@ use hopline_engine::timeline::Instant;
 use hopline_engine::wire::frame;
 use hopline_engine::wire::performative::{Begin, Open};
 use hopline_engine::wire::{Fields, Performative, Role, Symbol, Value, condition};
-use hopline_engine::{Anonymous, CommandError, Config, Connection, Event};
+use hopline_engine::{Anonymous, ClientSasl, CommandError, Config, Connection, Event};
 use std::sync::Arc;
 use std::time::Duration;
 use support::{Complaint, End, Heard, Script, attach, begin, config, grant, open};
@@ -264,4 +264,17 @@ fn a_flow_before_the_answer_to_our_begin_names_no_id_of_the_peer() {
     let heard = script.heard();
     let [Heard { performative: Performative::Flow(flow), .. }] = &heard[..] else { panic!() };
     assert_eq!((flow.next_incoming_id, flow.delivery_count), (Some(start), count));
+}
+
+#[test]
+fn a_server_may_speak_first_and_say_all_at_once() {
+    let mut script = Script::client(config(), ClientSasl::None);
+    let mut octets = AMQP.to_vec();
+    use hopline_engine::wire::performative::Frame;
+    open().put(&mut octets, 0);
+    octets.iter().for_each(|octet| script.raw(&[*octet]));
+    assert!(script.end.connection.is_open());
+    assert_eq!(script.octets()[..8], *AMQP);
+    script.end.connection.begin().unwrap();
+    assert_eq!(script.heard().len(), 1);
 }

@@ -80,7 +80,7 @@ impl Connection {
         if transfer.aborted {
             return Ok(());
         }
-        if !partial.settled {
+        if !partial.settled && !partial.resumed {
             if session.received.len() >= self.config.max_unsettled {
                 let text = "too many deliveries are unsettled on this session";
                 return Err(Fault::session(session_id, condition::RESOURCE_LIMIT_EXCEEDED, text));
@@ -94,10 +94,11 @@ impl Connection {
             let received = Received { link: id, tag: partial.tag, settles_first };
             session.received.push(partial.id, received);
         }
+        partial.empty = u32::from(payload.is_empty());
+        let payload = if partial.resumed { Bytes::new() } else { payload };
         self.check_size(id, payload.len())?;
         if transfer.more {
             self.check_partial(id, payload.len())?;
-            partial.empty = u32::from(payload.is_empty());
             partial.octets.extend_from_slice(&payload);
             self.partial_octets += payload.len();
             if let Some(link) = self.links.get_mut(id) {
@@ -123,8 +124,9 @@ impl Connection {
         {
             received.settles_first = true;
         }
-        let size = partial.octets.len() + payload.len();
         partial.empty += u32::from(payload.is_empty());
+        let payload = if partial.resumed { Bytes::new() } else { payload };
+        let size = partial.octets.len() + payload.len();
         if partial.transfers > self.config.max_transfers || partial.empty > EMPTY_TRANSFERS_MAX {
             let text = "the delivery has too many transfers";
             return Err(Fault::link(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
@@ -166,6 +168,9 @@ impl Connection {
     }
 
     fn finish(&mut self, id: LinkId, partial: Partial, payload: Bytes) -> Result<(), Fault> {
+        if partial.resumed {
+            return Ok(());
+        }
         let link = self.links.get(id);
         if link.is_some_and(|link| {
             link.snd_settle_mode == SenderSettleMode::Settled && !partial.settled
@@ -272,6 +277,7 @@ fn first_transfer(id: SessionId, session: &Session, transfer: &Transfer) -> Resu
         tag,
         format: transfer.message_format.unwrap_or(0),
         settled: transfer.settled == Some(true),
+        resumed: transfer.resume,
         state: transfer.state.clone().map(Box::new),
         octets: BytesMut::new(),
         transfers: 1,
