@@ -210,6 +210,7 @@ impl Connection {
     }
 
     /// Whether nothing more is to be read or written: the socket can be shut.
+    /// How long a peer may take to read what is left is not limited here: who writes gives up.
     pub fn is_finished(&self) -> bool {
         self.reading == Reading::Over && self.outbox.is_empty()
     }
