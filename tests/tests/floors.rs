@@ -88,6 +88,19 @@ fn tests_never_reach_up() {
 }
 
 #[test]
+fn only_tests_ask_for_the_simulation() {
+    for manifest in Manifest::all() {
+        for kind in ["dependencies", "target"] {
+            let asked = manifest.0.get(kind).map(Value::to_string).unwrap_or_default();
+            assert!(!asked.contains("simulation"), "{} asks for it: {asked}", manifest.name());
+        }
+        let features = manifest.0.get("features").and_then(Value::as_table);
+        let default = features.and_then(|it| it.get("default")).map(Value::to_string);
+        assert!(!default.unwrap_or_default().contains("simulation"), "{}", manifest.name());
+    }
+}
+
+#[test]
 fn the_floors_themselves_point_down() {
     for (here, name, below) in FLOORS {
         for edge in *below {

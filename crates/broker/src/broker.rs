@@ -53,8 +53,10 @@ pub(crate) struct Conn {
 
 impl Conn {
     /// A consumer has credit but can't be sent to.
-    pub(crate) fn block(&mut self, consumer: ConsumerId, wait: Wait) {
-        if matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
+    pub(crate) fn block(&mut self, consumer: ConsumerId, link: LinkId, wait: Wait) {
+        // One that has credit waits for outcomes: as much is unsettled as may be.
+        let awaits_outcomes = wait == Wait::NoCredit && self.io.engine().credit(link) > 0;
+        if awaits_outcomes || matches!(wait, Wait::SessionWindow | Wait::SocketFull) {
             self.blocked.push(consumer);
             self.is_throttled |= wait == Wait::SocketFull;
         }

@@ -163,7 +163,7 @@ impl Broker {
             let Some(wait) = conn.io.engine().send_block(consumer.link) else { return Some(id) };
             queue.wait = wait;
             consumer.is_ready = false;
-            conn.block(id, wait);
+            conn.block(id, consumer.link, wait);
         }
         None
     }

@@ -34,6 +34,8 @@ mod queue;
 mod selector;
 mod server;
 pub mod settings;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod subscription;
 mod termini;
 mod users;

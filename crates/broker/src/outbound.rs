@@ -187,7 +187,7 @@ impl Broker {
                 None => queue.browsers.push(browser),
                 Some(wait) => {
                     consumer.is_ready = false;
-                    conn.block(browser, wait);
+                    conn.block(browser, consumer.link, wait);
                 }
             }
             let conn = consumer.conn;
@@ -216,7 +216,9 @@ impl Broker {
                 engine.send_block(consumer.link),
                 Some(Wait::SessionWindow | Wait::SocketFull)
             );
-            if (blocked || consumer.is_behind) && queue.waiting() > 0 {
+            // One that is ready still was offered all that waits, and nothing of it is for it.
+            let has_more = blocked && !consumer.is_ready || consumer.is_behind;
+            if has_more && queue.waiting() > 0 {
                 consumer.is_draining = true;
                 waiting.push(consumer_id);
                 continue;
@@ -264,7 +266,7 @@ fn next_consumer(
             Some(wait) => {
                 queue.wait = wait;
                 consumer.is_ready = false;
-                conn.block(id, wait);
+                conn.block(id, consumer.link, wait);
             }
         }
     }

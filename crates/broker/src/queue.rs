@@ -111,6 +111,12 @@ impl Queue {
         self.messages.len() + self.out
     }
 
+    /// Octets of these messages.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn octets(&self) -> usize {
+        self.octets
+    }
+
     /// How many more messages there is room for.
     pub(crate) fn room(&self) -> usize {
         if self.octets >= self.max_octets {

@@ -117,28 +117,36 @@ struct Shared {
 
 impl Shared {
     fn new(config: Config) -> Self {
-        let limits = &config.limits;
-        let properties = Fields(vec![
-            (Symbol::from_static("product"), Value::from("hopline")),
-            (Symbol::from_static("version"), Value::from(env!("CARGO_PKG_VERSION"))),
-        ]);
         Self {
-            engine: engine::Config {
-                container_id: config.name.clone(),
-                max_frame_size: limits.max_frame_size,
-                channel_max: limits.channel_max,
-                handle_max: limits.handle_max,
-                max_message_size: limits.max_message_size,
-                idle_timeout: limits.idle_timeout,
-                handshake_timeout: limits.handshake_timeout,
-                offered_capabilities: vec![Symbol::from_static("ANONYMOUS-RELAY")],
-                properties,
-                ..engine::Config::default()
-            },
+            engine: engine_config(&config),
             authenticator: Arc::new(Users::new(&config.users, config.anonymous)),
-            places: Rc::new(Places::new(limits.connections, limits.connections_per_address)),
+            places: Rc::new(Places::new(
+                config.limits.connections,
+                config.limits.connections_per_address,
+            )),
             broker: RefCell::new(Broker::new(config)),
         }
+    }
+}
+
+/// The settings of the engine of each connection.
+pub(crate) fn engine_config(config: &Config) -> engine::Config {
+    let limits = &config.limits;
+    let properties = Fields(vec![
+        (Symbol::from_static("product"), Value::from("hopline")),
+        (Symbol::from_static("version"), Value::from(env!("CARGO_PKG_VERSION"))),
+    ]);
+    engine::Config {
+        container_id: config.name.clone(),
+        max_frame_size: limits.max_frame_size,
+        channel_max: limits.channel_max,
+        handle_max: limits.handle_max,
+        max_message_size: limits.max_message_size,
+        idle_timeout: limits.idle_timeout,
+        handshake_timeout: limits.handshake_timeout,
+        offered_capabilities: vec![Symbol::from_static("ANONYMOUS-RELAY")],
+        properties,
+        ..engine::Config::default()
     }
 }
 

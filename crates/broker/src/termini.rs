@@ -75,6 +75,11 @@ pub(crate) struct Termini {
 }
 
 impl Termini {
+    #[cfg(feature = "simulation")]
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn find(&self, key: &LinkKey) -> Option<(TerminusId, &Terminus)> {
         let id = *self.by_key.get(key)?;
         self.all.get(id).map(|terminus| (id, terminus))

@@ -18,6 +18,10 @@ pub struct Clock;
 impl Clock {
     /// The present instant.
     pub fn now(self) -> Instant {
+        #[cfg(feature = "simulation")]
+        if let Some(held) = crate::simulation::held() {
+            return held;
+        }
         Instant::from_nanos(nanoseconds(clock_gettime(ClockId::Monotonic)))
     }
 }
@@ -35,6 +39,10 @@ pub fn node(name: impl Into<String>) -> Node {
 /// can't say. The host is all zero, which compares equal to no other, where there is no boot id
 /// (systems other than Linux) or the clock is shifted for this process by a time namespace.
 pub fn clock_domain() -> ClockDomain {
+    #[cfg(feature = "simulation")]
+    if crate::simulation::held().is_some() {
+        return ClockDomain::default();
+    }
     let (wall_offset_ns, width_ns) = wall_offset();
     ClockDomain {
         kind: ClockKind::Monotonic,

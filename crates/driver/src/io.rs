@@ -1,6 +1,7 @@
 //! One connection: its socket, its engine, and the one way in which octets pass between them.
 
 use crate::engine::Connection;
+use crate::line::Line;
 use crate::{Clock, EffectiveOptions, Transport};
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -59,8 +60,7 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct Io {
     engine: Connection,
-    socket: Arc<TcpStream>,
-    transport: Transport,
+    line: Line,
     clock: Clock,
     ended: bool,
     blocked: bool,
@@ -72,17 +72,18 @@ pub struct Io {
 impl Io {
     /// Puts them together. The handshake of the transport is done.
     pub fn new(engine: Connection, socket: Arc<TcpStream>, transport: Transport) -> Self {
+        Self::over(engine, Line::Socket(socket, transport))
+    }
+
+    /// Puts an engine and a connection in memory together.
+    #[cfg(feature = "simulation")]
+    pub fn in_memory(engine: Connection, pipe: crate::simulation::Pipe) -> Self {
+        Self::over(engine, Line::Memory(pipe))
+    }
+
+    fn over(engine: Connection, line: Line) -> Self {
         let counters = Counters::default();
-        Self {
-            engine,
-            socket,
-            transport,
-            clock: Clock,
-            ended: false,
-            blocked: false,
-            full: false,
-            counters,
-        }
+        Self { engine, line, clock: Clock, ended: false, blocked: false, full: false, counters }
     }
 
     /// The engine.
@@ -96,8 +97,16 @@ impl Io {
     }
 
     /// The socket, for [`crate::Waiter::ready`].
+    ///
+    /// # Panics
+    /// In a simulation, where there is none.
     pub const fn socket(&self) -> &Arc<TcpStream> {
-        &self.socket
+        match &self.line {
+            Line::Socket(socket, _) => socket,
+            #[cfg(feature = "simulation")]
+            #[allow(clippy::panic)]
+            Line::Memory(_) => panic!("a connection in memory has no socket"),
+        }
     }
 
     /// What passed so far.
@@ -110,7 +119,7 @@ impl Io {
     /// # Errors
     /// The system can't say.
     pub fn effective(&self) -> io::Result<EffectiveOptions> {
-        EffectiveOptions::read(&*self.socket)
+        EffectiveOptions::read(&**self.socket())
     }
 
     /// Whether reading is of use: the engine wants octets and the peer has not ended.
@@ -137,7 +146,7 @@ impl Io {
         }
         self.full = false;
         let buffer = self.engine.read_buffer();
-        match self.transport.try_read(&self.socket, buffer, READ_MAX) {
+        match self.line.try_read(buffer, READ_MAX) {
             Ok(0) => {
                 self.ended = true;
                 Read::End
@@ -171,7 +180,7 @@ impl Io {
                 return Ok(Flush::Blocked);
             }
         }
-        match self.transport.try_flush(&self.socket) {
+        match self.line.try_flush() {
             Ok(()) => Ok(Flush::Done),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked = true;
@@ -190,7 +199,7 @@ impl Io {
         let mut slices = [IoSlice::new(&[]); SLICES];
         let used = outbox.slices(&mut slices);
         let slices = slices.get(..used).unwrap_or_default();
-        match self.transport.try_write_vectored(&self.socket, slices) {
+        match self.line.try_write_vectored(slices) {
             Ok(n) => {
                 self.engine.wrote(n, now);
                 self.counters.writes += 1;
@@ -216,12 +225,17 @@ impl Io {
     }
 
     /// Ends our side and hears the peer out for a moment, then drops the socket.
-    pub async fn close(mut self) {
-        self.transport.end();
-        let _ = self.transport.try_flush(&self.socket);
-        let _ = socket2::SockRef::from(&*self.socket).shutdown(Shutdown::Write);
+    pub async fn close(self) {
+        let (socket, mut transport) = match self.line {
+            Line::Socket(socket, transport) => (socket, transport),
+            #[cfg(feature = "simulation")]
+            Line::Memory(_) => return,
+        };
+        transport.end();
+        let _ = transport.try_flush(&socket);
+        let _ = socket2::SockRef::from(&*socket).shutdown(Shutdown::Write);
         if !self.ended {
-            let _ = tokio::time::timeout(LINGER, hear_out(&self.socket)).await;
+            let _ = tokio::time::timeout(LINGER, hear_out(&socket)).await;
         }
     }
 }

@@ -13,7 +13,10 @@ mod error;
 mod io;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod line;
 mod options;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod socket;
 #[cfg(feature = "tls")]
 mod tls;

@@ -87,12 +87,12 @@ impl Connection {
         self.links.get(link).is_some_and(|link| link.local != Half::Ended)
     }
 
-    /// A link is detached: nothing is settled on it any more. To look through all that is unsettled
+    /// A link is detached, by either end: nothing is settled on it any more. To look through all that is unsettled
     /// on its session has to be paid for by deliveries; until then it stays behind, as ghosts.
     pub(super) fn drop_unsettled(&mut self, session: SessionId, link: LinkId) {
-        let ever = self.links.get(link).map_or(0, |link| link.unsettled_ever);
+        let ever = self.links.get_mut(link).map(|link| std::mem::take(&mut link.unsettled_ever));
         let Some(session) = self.sessions.get_mut(session) else { return };
-        session.ghosts += ever;
+        session.ghosts += ever.unwrap_or_default();
         let looks = session.sent.looks() + session.received.looks();
         if session.ghosts == 0 || session.ghosts * LOOKS_PER_GHOST < looks {
             return;

@@ -198,6 +198,8 @@ impl Connection {
         if let Some(slot) = session.by_remote_handle.get_mut(detach.handle as usize) {
             *slot = None;
         }
+        // The peer counts its deliveries no more: it may send as many anew before our answer comes.
+        self.drop_unsettled(session_id, id);
         let Some(link) = self.links.get_mut(id) else { return Ok(()) };
         link.remote = Half::Ended;
         let answered = link.local == Half::Ended;
