@@ -272,6 +272,12 @@ macro_rules! performatives {
             }
         }
 
+        impl Encode for $enum {
+            fn encode(&self, out: &mut Vec<u8>) {
+                match self { $(Self::$name(performative) => performative.encode(out)),+ }
+            }
+        }
+
         $(impl Frame for $name {
             const KIND: FrameType = $frame;
         })+

@@ -49,8 +49,8 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 
 fn legal() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
-        gen_perf::performative().prop_map(|p| gen_perf::put(&p)),
-        gen_perf::sasl().prop_map(|p| gen_perf::put_sasl(&p)),
+        gen_perf::performative().prop_map(|p| encode(&p)),
+        gen_perf::sasl().prop_map(|p| encode(&p)),
         common::value().prop_map(|value| encode(&value)),
         common::fields().prop_map(|fields| encode(&fields)),
         message(),
@@ -84,7 +84,7 @@ proptest! {
 
     #[test]
     fn a_performative_cut_short_is_refused(p in gen_perf::performative()) {
-        let octets = gen_perf::put(&p);
+        let octets = encode(&p);
         for cut in 0..octets.len() {
             prop_assert!(Performative::decode(&octets[..cut]).is_err(), "cut at {}", cut);
         }
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn a_sasl_performative_cut_short_is_refused(p in gen_perf::sasl()) {
-        let octets = gen_perf::put_sasl(&p);
+        let octets = encode(&p);
         for cut in 0..octets.len() {
             prop_assert!(SaslPerformative::decode(&octets[..cut]).is_err(), "cut at {}", cut);
         }

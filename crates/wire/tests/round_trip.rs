@@ -39,7 +39,7 @@ proptest! {
 
     #[test]
     fn performatives_come_back(p in gen_perf::performative(), payload in common::binary()) {
-        let mut octets = gen_perf::put(&p);
+        let mut octets = common::encode(&p);
         let length = octets.len();
         octets.extend_from_slice(&payload);
         prop_assert_eq!(Performative::decode(&octets), Ok((p, length)));
@@ -52,7 +52,7 @@ proptest! {
 
     #[test]
     fn sasl_performatives_come_back(p in gen_perf::sasl()) {
-        let octets = gen_perf::put_sasl(&p);
+        let octets = common::encode(&p);
         prop_assert_eq!(SaslPerformative::decode(&octets), Ok((p.clone(), octets.len())));
         sasl_through_peer(&p);
     }

@@ -198,28 +198,3 @@ pub fn sasl() -> impl Strategy<Value = SaslPerformative> {
         }),
     ]
 }
-
-/// The octets of a performative of either kind.
-pub fn put(performative: &Performative) -> Vec<u8> {
-    match performative {
-        Performative::Open(p) => super::encode(p),
-        Performative::Begin(p) => super::encode(p),
-        Performative::Attach(p) => super::encode(p),
-        Performative::Flow(p) => super::encode(p),
-        Performative::Transfer(p) => super::encode(p),
-        Performative::Disposition(p) => super::encode(p),
-        Performative::Detach(p) => super::encode(p),
-        Performative::End(p) => super::encode(p),
-        Performative::Close(p) => super::encode(p),
-    }
-}
-
-pub fn put_sasl(performative: &SaslPerformative) -> Vec<u8> {
-    match performative {
-        SaslPerformative::SaslMechanisms(p) => super::encode(p),
-        SaslPerformative::SaslInit(p) => super::encode(p),
-        SaslPerformative::SaslChallenge(p) => super::encode(p),
-        SaslPerformative::SaslResponse(p) => super::encode(p),
-        SaslPerformative::SaslOutcome(p) => super::encode(p),
-    }
-}
