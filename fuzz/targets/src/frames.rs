@@ -75,7 +75,7 @@ fn client(config: Config) -> End {
     end
 }
 
-/// One octet of [`Setup`], one for the size of the pieces; the rest is the stream.
+/// One octet of setup, one for the size of the pieces; the rest is the stream.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let setup = Setup::of(input.octet());

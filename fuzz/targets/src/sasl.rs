@@ -1,38 +1,37 @@
 //! Octets from a peer with which nothing is agreed yet: protocol headers and SASL, at both ends.
 //! Nobody comes in whom the authenticator did not let in, and who says nothing useful is given up.
 
-use crate::engine_support::{End, config};
+use crate::engine_support::{End, Guarded, config};
 use crate::input::Input;
 use crate::memory;
+use hopline_engine::sasl::{Exchange, PLAIN, PlainServer, SCRAM_SHA_256, ScramKeys, ScramServer};
 use hopline_engine::timeline::Instant;
 use hopline_engine::wire::Symbol;
-use hopline_engine::{Authenticator, ClientSasl, Config, Connection, Event, plain_parts};
+use hopline_engine::{Anonymous, Authenticator, ClientSasl, Config, Connection, Event};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const START: Instant = Instant::from_nanos(1);
 
-/// Lets in one user, and remembers that it did.
-#[derive(Debug, Default)]
-struct Doorman {
-    allows_no_sasl: bool,
-    has_let_in: AtomicBool,
-}
+/// Offers everything and knows nobody.
+#[derive(Debug)]
+struct Nobody;
 
-impl Authenticator for Doorman {
+impl Authenticator for Nobody {
     fn mechanisms(&self) -> Vec<Symbol> {
-        vec![Symbol::from_static("PLAIN")]
+        vec![SCRAM_SHA_256, PLAIN]
     }
 
-    fn check(&self, mechanism: &str, response: Option<&[u8]>) -> Option<String> {
-        let (_, user, password) = response.and_then(plain_parts)?;
-        let lets_in = mechanism == "PLAIN" && (user, password) == ("u", "p");
-        self.has_let_in.fetch_or(lets_in, Ordering::Relaxed);
-        lets_in.then(|| user.to_owned())
+    fn start(&self, mechanism: &str) -> Option<Box<dyn Exchange>> {
+        let keys = |name: &str| ScramKeys::decoy(b"secret", name, 4096);
+        match mechanism {
+            "PLAIN" => Some(Box::new(PlainServer::new(|_, _| false))),
+            "SCRAM-SHA-256" => Some(Box::new(ScramServer::new("nonce".into(), keys))),
+            _ => None,
+        }
     }
 
     fn allows_no_sasl(&self) -> bool {
-        self.allows_no_sasl
+        false
     }
 }
 
@@ -42,32 +41,37 @@ pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let (setup, piece) = (input.octet(), usize::from(input.octet()) + 1);
     let octets = input.take(usize::MAX);
-    memory::in_proportion(octets.len(), 256, 64 << 10, || match setup % 5 {
-        0 => serve(false, octets, piece),
-        1 => serve(true, octets, piece),
-        2 => connect(ClientSasl::None, octets, piece),
-        3 => connect(ClientSasl::Anonymous, octets, piece),
-        _ => {
-            let (user, password) = ("u".into(), "p".into());
-            connect(ClientSasl::Plain { user, password }, octets, piece);
+    let server = |authenticator| Connection::server(config(), authenticator, START);
+    let client = |sasl| Connection::client(config(), sasl, START);
+    memory::in_proportion(octets.len(), 256, 64 << 10, || match setup % 6 {
+        0 => {
+            let end = feed(server(Arc::new(Nobody)), octets, piece);
+            assert!(!end.has_opened, "somebody came in whom nobody knows");
         }
+        1 => {
+            let end = feed(server(Arc::new(Guarded { scram: true })), octets, piece);
+            assert!(!end.has_opened || end.user.is_some(), "somebody came in without a name");
+        }
+        2 => drop(feed(server(Arc::new(Anonymous)), octets, piece)),
+        3 => drop(feed(client(ClientSasl::None), octets, piece)),
+        4 => drop(feed(client(ClientSasl::Anonymous), octets, piece)),
+        _ => drop(feed(client(password()), octets, piece)),
     });
 }
 
-fn serve(allows_no_sasl: bool, octets: &[u8], piece: usize) {
-    let doorman = Arc::new(Doorman { allows_no_sasl, ..Doorman::default() });
-    let server = Connection::server(config(), Arc::clone(&doorman) as _, START);
-    let has_opened = feed(server, octets, piece);
-    let is_known = doorman.has_let_in.load(Ordering::Relaxed);
-    assert!(!has_opened || is_known || allows_no_sasl, "somebody came in without a password");
+/// Of the example in RFC 7677, section 3.
+fn password() -> ClientSasl {
+    let [user, password, nonce] = ["user", "pencil", "rOprNGfwEbeRWgbNEkqO"].map(Into::into);
+    ClientSasl::Password { user, password, nonce }
 }
 
-fn connect(sasl: ClientSasl, octets: &[u8], piece: usize) {
-    feed(Connection::client(config(), sasl, START), octets, piece);
+/// What came of it.
+struct Fed {
+    has_opened: bool,
+    user: Option<String>,
 }
 
-/// Whether the connection opened.
-fn feed(connection: Connection, octets: &[u8], piece: usize) -> bool {
+fn feed(connection: Connection, octets: &[u8], piece: usize) -> Fed {
     let mut end = End::new(connection);
     let mut has_opened = false;
     for piece in octets.chunks(piece) {
@@ -81,7 +85,7 @@ fn feed(connection: Connection, octets: &[u8], piece: usize) -> bool {
     if !has_opened {
         give_up(&mut end);
     }
-    has_opened
+    Fed { has_opened, user: end.connection.user().map(ToOwned::to_owned) }
 }
 
 /// Who has not opened when the time is over loses the connection.
