@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod added;
 mod attach;
 mod broker;
 mod choice;

@@ -1,5 +1,6 @@
 //! A message while it is here: the octets that came, and what changes on the way.
 
+use crate::added::Added;
 use crate::selector::Subject;
 use crate::{ConnId, ConsumerId};
 use bytes::Bytes;
@@ -17,9 +18,6 @@ use std::time::Duration;
 
 /// Payloads up to this size are copied when they stay, rather than keep a whole read buffer.
 const COPY_MAX: usize = 16 << 10;
-
-/// Annotations that consumers may add to a message; more push out the oldest.
-const ADDED_MAX: usize = 32;
 
 /// `absolute-expiry-time` among the properties' fields.
 const EXPIRY_FIELD: usize = 8;
@@ -47,8 +45,8 @@ pub(crate) struct Message {
     pub(crate) enqueued: Instant,
     /// What it waits for.
     pub(crate) wait: Wait,
-    /// Annotations that a `modified` outcome added.
-    modified: Option<Box<Fields>>,
+    /// Annotations that it was given here.
+    added: Option<Box<Added>>,
     /// Links that are not to get it again.
     pub(crate) excluded: Vec<ConsumerId>,
     /// The connection that it came over.
@@ -78,7 +76,7 @@ impl Message {
             deserialized: delivery.received,
             enqueued: delivery.received,
             wait: Wait::None,
-            modified: None,
+            added: None,
             excluded: Vec::new(),
             publisher: None,
             payload,
@@ -173,13 +171,7 @@ impl Message {
         if self.is_timed() {
             fields.0.retain(|(key, _)| key.as_str() != ANNOTATION);
         }
-        let modified = self.modified.get_or_insert_default();
-        // The last ones count, and no more than these are looked through for each of the others.
-        fields.0.drain(..fields.0.len().saturating_sub(ADDED_MAX));
-        modified.0.retain(|(key, _)| fields.get(key.as_str()).is_none());
-        modified.0.extend(fields.0);
-        let too_many = modified.0.len().saturating_sub(ADDED_MAX);
-        modified.0.drain(..too_many);
+        self.added.get_or_insert_default().merge(fields);
     }
 
     /// Writes header and message-annotations for the next hop; returns where the SEND stamp's
@@ -192,7 +184,7 @@ impl Message {
         now: impl Fn() -> Instant,
     ) -> Option<usize> {
         self.write_header(out, dequeued);
-        if !self.is_timed() && self.modified.is_none() {
+        if !self.is_timed() && self.added.is_none() {
             if let Some(map) = self.annotations.clone() {
                 out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
                 out.extend_from_slice(self.payload.get(map).unwrap_or_default());
@@ -202,13 +194,7 @@ impl Message {
         out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
         let map = start_map32(out);
         let kept = self.copy_annotations(out);
-        let added = self.modified.as_ref().map_or(0, |fields| {
-            for (key, value) in &fields.0 {
-                key.encode(out);
-                value.encode(out);
-            }
-            fields.0.len()
-        });
+        let added = self.added.as_ref().map_or(0, |added| added.write(out));
         let slot = match self.is_timed() {
             true => self.write_timeline(out, node, (dequeued, republished), now),
             false => None,
@@ -249,7 +235,7 @@ impl Message {
         annotation(self.payload.get(map).unwrap_or_default(), |name, key, value| {
             let replaced = name.is_some_and(|name| {
                 let is_ours = name == ANNOTATION.as_bytes() && self.is_timed();
-                is_ours || self.is_modified(name)
+                is_ours || self.added.as_ref().is_some_and(|added| added.has(name))
             });
             if !replaced {
                 out.extend_from_slice(key);
@@ -258,11 +244,6 @@ impl Message {
             }
         });
         kept
-    }
-
-    fn is_modified(&self, name: &[u8]) -> bool {
-        let fields = self.modified.as_ref();
-        fields.is_some_and(|fields| fields.0.iter().any(|(key, _)| key.as_str().as_bytes() == name))
     }
 
     fn write_timeline(
