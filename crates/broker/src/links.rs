@@ -6,8 +6,8 @@ use hopline_driver::engine::wire::{AmqpError, Role, condition};
 use hopline_driver::engine::{LinkId, SessionId};
 use std::rc::Rc;
 
-/// The user of those who are let in without a name, with SASL or without; PLAIN has no empty one.
-pub(crate) const ANYBODY: &str = "";
+/// The user of those who are let in without a name: what SASL ANONYMOUS says, and for no SASL too.
+const ANYBODY: &str = "anonymous";
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Debug)]

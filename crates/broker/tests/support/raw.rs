@@ -2,7 +2,7 @@
 
 use super::{Broker, PATIENCE};
 use hopline_driver::engine::wire::frame::FrameHeader;
-use hopline_driver::engine::wire::performative::{Attach, Begin, Close, Frame, Open};
+use hopline_driver::engine::wire::performative::{Attach, Begin, Close, Detach, Frame, Open};
 use hopline_driver::engine::wire::performative::{Flow, Performative, Transfer};
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{DeliveryTag, Role, definitions};
@@ -63,6 +63,34 @@ impl Raw {
         self.write(&out);
     }
 
+    /// Writes all frames in one piece.
+    pub fn put_all(&mut self, frames: &[&dyn Octets]) {
+        let mut out = Vec::new();
+        frames.iter().for_each(|frame| frame.append(&mut out));
+        self.write(&out);
+    }
+
+    /// Reads up to a detach; its handle, whether it closes, and its condition.
+    pub fn detached(&mut self) -> (u32, bool, Option<String>) {
+        loop {
+            match self.frame().expect("the broker goes on") {
+                Performative::Detach(Detach { handle, closed, error }) => {
+                    return (handle, closed, error.map(|error| error.condition.to_string()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads up to an attach.
+    pub fn attached(&mut self) -> Attach {
+        loop {
+            if let Performative::Attach(attach) = self.frame().expect("the broker goes on") {
+                return attach;
+            }
+        }
+    }
+
     pub fn skip_header(&mut self) {
         let mut header = [0; 8];
         self.socket.read_exact(&mut header).expect("a protocol header");
@@ -118,6 +146,22 @@ impl Raw {
     pub fn shutdown(&self, how: Shutdown) {
         self.socket.shutdown(how).expect("connected");
     }
+}
+
+/// A frame, or what is behind a frame's header already.
+pub trait Octets {
+    fn append(&self, out: &mut Vec<u8>);
+}
+
+impl<F: Frame> Octets for F {
+    fn append(&self, out: &mut Vec<u8>) {
+        self.put(out, 0);
+    }
+}
+
+/// A detach.
+pub fn detach(handle: u32, closed: bool) -> Detach {
+    Detach { handle, closed, error: None }
 }
 
 pub fn open(container: &str) -> Open {
