@@ -335,6 +335,14 @@ impl Client {
         self.expect("detach", pick).await
     }
 
+    /// Ends the session and goes on in another one.
+    pub async fn begin_other(&mut self) {
+        let session = self.io.engine_mut().begin().expect("a free channel");
+        let old = std::mem::replace(&mut self.session, session);
+        self.io.engine_mut().end(old, None);
+        self.flush().await;
+    }
+
     /// Detaches without closing; the broker's error.
     pub async fn leave(&mut self, link: LinkId) -> Option<AmqpError> {
         self.io.engine_mut().detach(link, false, None);
