@@ -4,6 +4,7 @@ use crate::broker::{Broker, End};
 use crate::config::{DurableMessages, Sampling};
 use crate::message::{Message, to_address};
 use crate::node::Node;
+use crate::queue::Queue;
 use crate::termini::Owned;
 use crate::{ConnId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::outcome::Rejected;
@@ -81,8 +82,17 @@ impl Broker {
             Some(Destination::Anonymous) => self.relay(delivery)?,
             None => Vec::new(),
         };
+        self.check_room(&queues)?;
         self.stamp_arrival(&mut message, now);
         queues.into_iter().try_for_each(|queue| self.enqueue(queue, message.clone()))
+    }
+
+    /// All subscriptions of a topic get a message, or none does.
+    fn check_room(&mut self, queues: &[QueueId]) -> Result<(), AmqpError> {
+        let mut queues = queues.iter().filter_map(|id| self.queues.get(*id));
+        let Some(queue) = queues.find(|queue| queue.is_overfull()) else { return Ok(()) };
+        self.losses.overfull += 1;
+        Err(full(queue))
     }
 
     /// Queues are in memory only: whoever counts on more is refused, or the operator told (3.2.1).
@@ -140,8 +150,7 @@ impl Broker {
         }
         if queue.is_overfull() {
             self.losses.overfull += 1;
-            let text = format!("the queue {:?} is full", queue.address);
-            return Err(AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text));
+            return Err(full(queue));
         }
         if message.is_timed() {
             message.enqueued = now.now();
@@ -216,4 +225,9 @@ impl Broker {
             self.grant(producer, true);
         }
     }
+}
+
+fn full(queue: &Queue) -> AmqpError {
+    let text = format!("the queue {:?} is full", queue.address);
+    AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
 }

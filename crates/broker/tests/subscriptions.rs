@@ -5,8 +5,8 @@ mod support;
 
 use hopline_broker::{Config, NodeConfig};
 use hopline_driver::engine::LinkId;
-use hopline_driver::engine::wire::terminus::Source;
-use hopline_driver::engine::wire::{AmqpError, Symbol};
+use hopline_driver::engine::wire::terminus::{Source, Target};
+use hopline_driver::engine::wire::{AmqpError, DeliveryState, Symbol};
 use std::time::Duration;
 use support::{Broker, Client, PATIENCE, Raw, attach, config};
 
@@ -278,6 +278,28 @@ async fn a_subscription_keeps_what_its_limits_allow_and_then_holds_publishers_ba
     assert_eq!(client.take(link, 10).await, bodies);
     publisher.send_all(sender, ["on"]).await;
     assert_eq!(client.take(link, 1).await, ["on"]);
+}
+
+#[tokio::test]
+async fn a_message_reaches_all_subscriptions_or_none() {
+    let nodes = NodeConfig { max_messages: 10, ..NodeConfig::default() };
+    let broker = Broker::start(Config { nodes, ..config() });
+    let mut client = Client::open_as(&broker, "c").await;
+    let taking = subscribe(&mut client, "taking", durable(TOPIC)).await;
+    let absent = subscribe(&mut client, "absent", durable(TOPIC)).await;
+    client.leave(absent).await;
+    let mut publisher = Client::open(&broker).await;
+    // What is relayed is not held back by credit.
+    let relay = publisher.sender_to(Target::default()).await.expect("attached");
+    let mut message = support::text("m");
+    message.properties.to = Some(TOPIC.into());
+    let mut accepted = 0;
+    while publisher.send(relay, &message).await == DeliveryState::Accepted {
+        accepted += 1;
+    }
+    assert_eq!(accepted, 20, "twice the limit");
+    assert_eq!(client.take(taking, accepted).await.len(), accepted);
+    client.assert_nothing(taking).await;
 }
 
 #[tokio::test]
