@@ -8,7 +8,7 @@ use crate::lifetime::Lifetime;
 use crate::links::Container;
 use crate::node::Node;
 use crate::outbound::Consumer;
-use crate::subscription::Subscriber;
+use crate::subscription::{Subscriber, has};
 use crate::termini::Owned;
 use crate::{ConnId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::definitions::SenderSettleMode;
@@ -59,7 +59,15 @@ impl Broker {
             None => return Err(invalid("a sender's attach needs a target")),
         };
         let (destination, terminus) = self.destination((conn_id, link), &mut target)?;
-        let producer = Producer { conn: conn_id, link, destination: destination.clone(), terminus };
+        let outcomes = attach.source.as_ref().map_or(&[][..], |source| &source.outcomes);
+        let may_reject = outcomes.is_empty() || has(outcomes, Rejected::SYMBOL);
+        let producer = Producer {
+            conn: conn_id,
+            link,
+            destination: destination.clone(),
+            may_reject,
+            terminus,
+        };
         let id = self.producers.insert(producer);
         self.join_as_producer(id, &destination);
         let Some(conn) = self.conns.get_mut(conn_id) else { return Ok(()) };

@@ -37,6 +37,8 @@ pub(crate) struct Producer {
     pub(crate) conn: ConnId,
     pub(crate) link: LinkId,
     pub(crate) destination: Destination,
+    /// Its source allows `rejected`; if not, the link ends where a message can't be taken.
+    pub(crate) may_reject: bool,
     /// What outlives it, if anything does.
     pub(crate) terminus: Option<TerminusId>,
 }
@@ -167,10 +169,15 @@ impl Broker {
         }
     }
 
-    /// A delivery that can't be taken: rejected, or, as a settled one can't be, the link ends.
+    /// A delivery that can't be taken: rejected, or, where it can't be, the link ends.
     fn refuse_delivery(&mut self, conn: ConnId, delivery: &Delivery, error: AmqpError) {
         tracing::info!(%error, settled = delivery.settled, "message refused");
-        if !delivery.settled {
+        let end = self.conns.get(conn).and_then(|conn| conn.links.get(delivery.link));
+        let may_reject = match end {
+            Some(End::Producer(id)) => self.producers.get(*id).is_none_or(|it| it.may_reject),
+            _ => true,
+        };
+        if !delivery.settled && may_reject {
             let rejected = Rejected { error: Some(Box::new(error)) };
             return self.tell_outcome(conn, delivery, DeliveryState::Rejected(rejected));
         }

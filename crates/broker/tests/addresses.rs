@@ -183,6 +183,21 @@ async fn a_settled_message_to_nowhere_ends_the_relays_link() {
 }
 
 #[tokio::test]
+async fn where_rejected_is_no_outcome_the_relays_link_ends() {
+    let broker = Broker::start(config());
+    let mut client = Client::open(&broker).await;
+    let outcomes = vec![Symbol::from_static("amqp:accepted:list")];
+    let source = Source { outcomes, ..Source::default() };
+    let options = client.options(Role::Sender, source, Target::default());
+    let (relay, _) = client.attach(options).await.expect("attached");
+    assert_eq!(client.send(relay, &to(Some("q"))).await, DeliveryState::Accepted);
+    client.post(relay, &to(Some("$nowhere")), false).await;
+    let error = client.detached(relay).await.expect("a reason");
+    assert_eq!(error.condition.as_str(), "amqp:not-found");
+    assert!(error.info.is_some_and(|info| info.get("delivery-tag").is_some()));
+}
+
+#[tokio::test]
 async fn denied_unknown_and_reserved_addresses_are_refused() {
     let nodes = NodeConfig {
         auto_create: false,

@@ -268,7 +268,7 @@ fn a_disposition_and_a_detach_in_one_segment_are_taken_in_order() {
         batchable: false,
     };
     raw.put_all(&[&accepted, &detach(1, false), &attach("r", 1, Role::Receiver, "q")]);
-    assert_eq!(raw.detached().1, false);
+    assert!(!raw.detached().1);
     raw.attached();
     raw.put(&Flow { next_incoming_id: Some(3), ..sent });
     loop {

@@ -6,7 +6,7 @@ mod support;
 use hopline_broker::{Config, NodeConfig};
 use hopline_driver::engine::LinkId;
 use hopline_driver::engine::wire::terminus::{Source, Target};
-use hopline_driver::engine::wire::{AmqpError, DeliveryState, Symbol};
+use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol, Value};
 use std::time::Duration;
 use support::{Broker, Client, PATIENCE, Raw, attach, config};
 
@@ -137,6 +137,40 @@ async fn another_topic_takes_the_place_of_the_subscription() {
     let link = subscribe(&mut client, "s", durable(TOPIC)).await;
     publisher.send_all(sender, ["m"]).await;
     assert_eq!(client.take(link, 1).await, ["m"]);
+}
+
+/// A durable subscription to messages with this subject.
+fn selecting(subject: &str) -> Source {
+    let name = Symbol::from_static("apache.org:selector-filter:string");
+    let selector = Value::String(format!("JMSType = '{subject}'"));
+    let filter = Value::Described(Box::new((Value::Symbol(name.clone()), selector)));
+    Source { filter: Some(Fields(vec![(name, filter)])), ..durable(TOPIC) }
+}
+
+#[tokio::test]
+async fn a_selector_holds_while_nobody_is_there_and_another_one_takes_the_place() {
+    let broker = Broker::start(config());
+    let mut publisher = Client::open(&broker).await;
+    let sender = publisher.sender(TOPIC).await;
+    let mut client = Client::open_as(&broker, "c").await;
+    for (subject, wanted) in [("a", "0"), ("b", "1")] {
+        // The subscription of the other selector goes, with what it holds.
+        let link = subscribe(&mut client, "s", selecting(subject)).await;
+        client.assert_nothing(link).await;
+        client.leave(link).await;
+        for (body, subject) in [("0", "a"), ("1", "b")] {
+            let mut message = support::text(body);
+            message.properties.subject = Some(subject.into());
+            publisher.send(sender, &message).await;
+        }
+        let link = subscribe(&mut client, "s", selecting(subject)).await;
+        assert_eq!(client.take(link, 1).await, [wanted]);
+        client.assert_nothing(link).await;
+        let mut message = support::text("again");
+        message.properties.subject = Some(subject.into());
+        client.leave(link).await;
+        publisher.send(sender, &message).await;
+    }
 }
 
 #[tokio::test]

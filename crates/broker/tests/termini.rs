@@ -40,6 +40,20 @@ fn an_answer_has_the_name_the_other_role_and_both_termini() {
     }
 }
 
+/// The standard makes the count mandatory; clients that leave it out start at 0.
+#[test]
+fn a_sender_without_a_count_counts_from_0() {
+    let broker = Broker::start(config());
+    let mut raw = Raw::open(&broker);
+    raw.put(&Attach { initial_delivery_count: None, ..attach("l", 0, Role::Sender, "q") });
+    loop {
+        if let Some(Performative::Flow(flow)) = raw.frame() {
+            assert_eq!(flow.delivery_count, Some(0));
+            break;
+        }
+    }
+}
+
 #[test]
 fn a_refusal_is_an_attach_without_terminus_and_a_closing_detach() {
     let nodes = NodeConfig {

@@ -73,11 +73,9 @@ impl Raw {
     /// Reads up to a detach; its handle, whether it closes, and its condition.
     pub fn detached(&mut self) -> (u32, bool, Option<String>) {
         loop {
-            match self.frame().expect("the broker goes on") {
-                Performative::Detach(Detach { handle, closed, error }) => {
-                    return (handle, closed, error.map(|error| error.condition.to_string()));
-                }
-                _ => {}
+            let frame = self.frame().expect("the broker goes on");
+            if let Performative::Detach(Detach { handle, closed, error }) = frame {
+                return (handle, closed, error.map(|error| error.condition.to_string()));
             }
         }
     }
