@@ -18,6 +18,7 @@ use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{AmqpError, Fields, Role, Symbol, condition};
 use hopline_driver::engine::{Answer, LinkId};
 use slab::Slab;
+use std::collections::HashMap;
 
 const COPY: &str = "copy";
 const OUTCOMES: [&str; 4] =
@@ -50,11 +51,11 @@ impl Broker {
         link: LinkId,
         attach: Attach,
     ) -> Result<(), AmqpError> {
+        let modes = (attach.snd_settle_mode, attach.rcv_settle_mode);
         let mut target = match attach.target.map(|target| *target) {
             Some(TargetKind::Target(target)) => target,
             Some(TargetKind::Coordinator(_)) => {
-                let text = "transactions are not offered";
-                return Err(AmqpError::new(condition::NOT_IMPLEMENTED, text));
+                return self.attach_coordinator(conn_id, link, attach.source, modes);
             }
             None => return Err(invalid("a sender's attach needs a target")),
         };
@@ -170,6 +171,9 @@ impl Broker {
             default_outcome: source.default_outcome.clone(),
             outcomes: restricted(&source.outcomes),
             unsettled: Slab::new(),
+            claims: HashMap::new(),
+            acquires: None,
+            is_barred: false,
             next_tag: 0,
             is_ready: false,
             is_draining: false,

@@ -9,13 +9,14 @@ use crate::node::Topic;
 use crate::outbound::Consumer;
 use crate::queue::Queue;
 use crate::termini::Termini;
-use crate::{ConnId, ConsumerId, ProducerId, QueueId};
+use crate::transaction::Transaction;
+use crate::{ConnId, ConsumerId, ProducerId, QueueId, TransactionId};
 use hopline_driver::engine::wire::{AmqpError, condition};
 use hopline_driver::engine::{Event, LinkId};
 use hopline_driver::timeline::{Instant, Node as TimelineNode, Wait};
 use hopline_driver::{Clock, Flush, Io, Read, node};
 use slotmap::{SecondaryMap, SlotMap};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -28,6 +29,11 @@ const LAST: Duration = Duration::from_secs(2);
 pub(crate) enum End {
     Producer(ProducerId),
     Consumer(ConsumerId),
+    /// Transactions are declared and discharged on it.
+    Coordinator {
+        /// Rejected is among the outcomes of its source.
+        rejects: bool,
+    },
 }
 
 /// A connection.
@@ -38,6 +44,8 @@ pub(crate) struct Conn {
     pub(crate) names: SecondaryMap<LinkId, Named>,
     /// Who it is; known once `open` has come, and so before there is any link.
     pub(crate) container: Container,
+    /// Those that are not discharged.
+    pub(crate) transactions: BTreeSet<TransactionId>,
     /// Wakes its task: another one has found its socket full, or has ended it.
     pub(crate) wake: Rc<Notify>,
     /// Consumers that have credit but wait for its window or socket.
@@ -107,6 +115,7 @@ pub(crate) struct Broker {
     /// Who has which link name.
     pub(crate) names: HashMap<LinkKey, (ConnId, LinkId)>,
     pub(crate) termini: Termini,
+    pub(crate) transactions: SlotMap<TransactionId, Transaction>,
     pub(crate) dirty: Vec<ConnId>,
     pub(crate) listed: Vec<QueueId>,
     pub(crate) losses: Losses,
@@ -131,6 +140,7 @@ impl Broker {
             topics: HashMap::new(),
             names: HashMap::new(),
             termini: Termini::default(),
+            transactions: SlotMap::with_key(),
             dirty: Vec::new(),
             listed: Vec::new(),
             losses: Losses::default(),
@@ -155,6 +165,7 @@ impl Broker {
             links: SecondaryMap::new(),
             names: SecondaryMap::new(),
             container: Container::new(None, ""),
+            transactions: BTreeSet::new(),
             wake: wake.clone(),
             blocked: Vec::new(),
             until: None,
@@ -207,7 +218,11 @@ impl Broker {
     fn on_event(&mut self, id: ConnId, event: Event, now: Instant) {
         match event {
             Event::Delivery(delivery) => self.on_delivery(id, delivery, now),
-            Event::Credit { link } => self.on_credit(id, link),
+            Event::Credit { link, properties } => {
+                if self.on_acquisition(id, link, properties.as_deref()) {
+                    self.on_credit(id, link);
+                }
+            }
             Event::Outcome { link, id: delivery, token, state, settled } => {
                 self.on_outcome(id, (link, delivery), token, state, settled);
             }
@@ -327,10 +342,11 @@ impl Broker {
         self.settle();
     }
 
-    /// Removes what has expired: termini, and messages in all queues.
+    /// Removes what has expired: termini, transactions, and messages in all queues.
     pub(crate) fn sweep(&mut self) {
         self.expire_termini();
         let now = self.clock.now();
+        self.time_out_transactions(now);
         let ids: Vec<_> =
             self.queues.iter().filter(|(_, q)| q.may_expire()).map(|(id, _)| id).collect();
         for id in ids {

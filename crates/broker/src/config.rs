@@ -82,6 +82,14 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Deliveries that a publisher may send ahead. 1,000 by default.
     pub producer_credit: u32,
+    /// Transactions of a connection that are not discharged. 100 by default.
+    pub transactions: usize,
+    /// From declare to discharge; then the transaction is rolled back. 60 s by default.
+    pub transaction_timeout: Duration,
+    /// Deliveries that a transaction holds: posted, retired or acquired. 10,000 by default.
+    pub transaction_deliveries: usize,
+    /// Octets of the messages posted in a transaction. 128 MiB by default.
+    pub transaction_octets: usize,
 }
 
 /// What queues and topics are like.
@@ -169,6 +177,10 @@ impl Default for Limits {
             idle_timeout: Some(Duration::from_secs(60)),
             handshake_timeout: Duration::from_secs(10),
             producer_credit: 1000,
+            transactions: 100,
+            transaction_timeout: Duration::from_secs(60),
+            transaction_deliveries: 10_000,
+            transaction_octets: 128 << 20,
         }
     }
 }

@@ -31,6 +31,14 @@ impl From<Owned> for Destination {
     }
 }
 
+/// Where a message is to go.
+#[derive(Clone, Debug)]
+pub(crate) enum Route {
+    Queue(QueueId),
+    /// To all subscribers there are when it is published.
+    Topic(Rc<str>),
+}
+
 /// A link on which messages come in.
 #[derive(Debug)]
 pub(crate) struct Producer {
@@ -46,7 +54,15 @@ pub(crate) struct Producer {
 impl Broker {
     pub(crate) fn on_delivery(&mut self, conn: ConnId, delivery: Delivery, now: Instant) {
         let end = self.conns.get(conn).and_then(|conn| conn.links.get(delivery.link)).copied();
-        let Some(End::Producer(id)) = end else { return };
+        let id = match end {
+            Some(End::Producer(id)) => id,
+            Some(End::Coordinator { .. }) => return self.on_control(conn, &delivery, now),
+            _ => return,
+        };
+        if let Some(DeliveryState::Transactional(work)) = delivery.state.as_deref() {
+            self.on_post((conn, id), &delivery, &work.txn_id, now);
+            return self.grant(id, false);
+        }
         match self.take_in(id, &delivery, now) {
             Ok(()) if !delivery.settled => {
                 self.tell_outcome(conn, &delivery, DeliveryState::Accepted);
@@ -63,10 +79,24 @@ impl Broker {
         delivery: &Delivery,
         now: Instant,
     ) -> Result<(), AmqpError> {
-        if matches!(delivery.state.as_deref(), Some(DeliveryState::Transactional(_))) {
-            let text = "transactions are not offered";
-            return Err(AmqpError::new(condition::UNKNOWN_ID, text));
+        match self.read_in(id, delivery, now)? {
+            (message, Route::Queue(queue)) => self.enqueue(queue, message),
+            (message, Route::Topic(topic)) => {
+                let queues = self.subscriptions(&topic);
+                self.check_room(&queues)?;
+                queues.into_iter().try_for_each(|queue| self.enqueue(queue, message.clone()))
+            }
         }
+    }
+
+    /// The message of a delivery, and where it is to go.
+    #[inline]
+    pub(crate) fn read_in(
+        &mut self,
+        id: ProducerId,
+        delivery: &Delivery,
+        now: Instant,
+    ) -> Result<(Message, Route), AmqpError> {
         let mut message = Message::read(delivery, self.wall_offset_ns)
             .map_err(|error| AmqpError::from(&error))?;
         if message.is_durable() {
@@ -75,18 +105,13 @@ impl Broker {
         let producer = self.producers.get(id);
         message.publisher = producer.map(|producer| producer.conn);
         let destination = producer.map(|producer| producer.destination.clone());
-        let queues = match destination {
-            Some(Destination::Queue(queue)) => {
-                self.stamp_arrival(&mut message, now);
-                return self.enqueue(queue, message);
-            }
-            Some(Destination::Topic(topic)) => self.subscriptions(&topic),
-            Some(Destination::Anonymous) => self.relay(delivery)?,
-            None => Vec::new(),
+        let route = match destination {
+            Some(Destination::Queue(queue)) => Route::Queue(queue),
+            Some(Destination::Topic(topic)) => Route::Topic(topic),
+            Some(Destination::Anonymous) | None => self.relay(delivery)?,
         };
-        self.check_room(&queues)?;
         self.stamp_arrival(&mut message, now);
-        queues.into_iter().try_for_each(|queue| self.enqueue(queue, message.clone()))
+        Ok((message, route))
     }
 
     /// All subscriptions of a topic get a message, or none does.
@@ -113,7 +138,7 @@ impl Broker {
     }
 
     /// Where the anonymous relay sends a message (anonymous terminus 1.0, 2.2).
-    fn relay(&mut self, delivery: &Delivery) -> Result<Vec<QueueId>, AmqpError> {
+    fn relay(&mut self, delivery: &Delivery) -> Result<Route, AmqpError> {
         let to = to_address(&delivery.payload).map_err(|error| AmqpError::from(&error))?;
         let to = to.unwrap_or_default();
         let resolved = self.resolve(&to, false).map_err(|mut error| {
@@ -123,8 +148,8 @@ impl Broker {
             error
         })?;
         Ok(match resolved {
-            Node::Queue(queue) => vec![queue],
-            Node::Topic => self.subscriptions(&to),
+            Node::Queue(queue) => Route::Queue(queue),
+            Node::Topic => Route::Topic(to.into()),
         })
     }
 
@@ -142,15 +167,30 @@ impl Broker {
     }
 
     /// Puts a message on a queue.
-    pub(crate) fn enqueue(&mut self, id: QueueId, mut message: Message) -> Result<(), AmqpError> {
+    pub(crate) fn enqueue(&mut self, id: QueueId, message: Message) -> Result<(), AmqpError> {
+        self.put(id, message, Queue::is_overfull)
+    }
+
+    /// Puts a message on a queue that was found to have room for it.
+    pub(crate) fn append(&mut self, id: QueueId, message: Message) {
+        // A queue that has gone in the meantime takes what was for it along.
+        let _ = self.put(id, message, |_| false);
+    }
+
+    fn put(
+        &mut self,
+        id: QueueId,
+        mut message: Message,
+        is_full: impl Fn(&Queue) -> bool,
+    ) -> Result<(), AmqpError> {
         let now = self.clock;
         let Some(queue) = self.queues.get_mut(id) else {
             return Err(AmqpError::new(condition::RESOURCE_DELETED, "the node was deleted"));
         };
-        if queue.filter.as_ref().is_some_and(|filter| !filter.wants(&message).0) {
+        if !queue.wants(&message) {
             return Ok(());
         }
-        if queue.is_overfull() {
+        if is_full(queue) {
             self.losses.overfull += 1;
             return Err(full(queue));
         }
@@ -162,7 +202,7 @@ impl Broker {
         Ok(())
     }
 
-    fn tell_outcome(&mut self, conn: ConnId, delivery: &Delivery, state: DeliveryState) {
+    pub(crate) fn tell_outcome(&mut self, conn: ConnId, delivery: &Delivery, state: DeliveryState) {
         if let Some(conn) = self.conns.get_mut(conn) {
             // A link that is gone in the meantime needs no outcome.
             let _ = conn.io.engine_mut().settle(delivery.link, delivery.id, state);
@@ -170,7 +210,7 @@ impl Broker {
     }
 
     /// A delivery that can't be taken: rejected, or, where it can't be, the link ends.
-    fn refuse_delivery(&mut self, conn: ConnId, delivery: &Delivery, error: AmqpError) {
+    pub(crate) fn refuse_delivery(&mut self, conn: ConnId, delivery: &Delivery, error: AmqpError) {
         tracing::info!(%error, settled = delivery.settled, "message refused");
         let end = self.conns.get(conn).and_then(|conn| conn.links.get(delivery.link));
         let may_reject = match end {
@@ -181,10 +221,7 @@ impl Broker {
             let rejected = Rejected { error: Some(Box::new(error)) };
             return self.tell_outcome(conn, delivery, DeliveryState::Rejected(rejected));
         }
-        if let Some(conn) = self.conns.get_mut(conn) {
-            conn.io.engine_mut().detach(delivery.link, true, Some(error));
-        }
-        self.forget_link(conn, delivery.link, true);
+        self.detach(conn, delivery.link, error);
     }
 
     /// Tops up a publisher's credit if half of it is used, or (`now`) in any case.

@@ -39,6 +39,7 @@ pub mod settings;
 pub mod simulation;
 mod subscription;
 mod termini;
+mod transaction;
 mod users;
 
 pub use config::{
@@ -58,4 +59,6 @@ slotmap::new_key_type! {
     struct ConsumerId;
     /// What outlives a link.
     struct TerminusId;
+    /// A transaction.
+    struct TransactionId;
 }

@@ -5,12 +5,13 @@ use crate::choice::{Choice, SLICE};
 use crate::dead_letter::Death;
 use crate::message::Message;
 use crate::queue::Queue;
-use crate::{ConnId, ConsumerId, QueueId, TerminusId};
-use hopline_driver::engine::wire::{DeliveryState, DeliveryTag, Symbol};
+use crate::{ConnId, ConsumerId, QueueId, TerminusId, TransactionId};
+use hopline_driver::engine::wire::{DeliveryState, DeliveryTag, Serial, Symbol};
 use hopline_driver::engine::{CommandError, LinkId, Outgoing};
 use hopline_driver::timeline::{Instant, Wait};
 use slab::Slab;
 use slotmap::SlotMap;
+use std::collections::HashMap;
 
 /// Unsettled messages of a consumer that share the buffers they were read into. What is beyond
 /// these is copied, so that a consumer that settles little does not keep buffers of which little
@@ -39,6 +40,12 @@ pub(crate) struct Consumer {
     pub(crate) outcomes: Option<Box<[Symbol]>>,
     /// Messages out for delivery; the key is the engine's token.
     pub(crate) unsettled: Slab<Message>,
+    /// Which of them transactions have work on, and where in its list of claims.
+    pub(crate) claims: HashMap<usize, (TransactionId, usize)>,
+    /// The transaction that its credit belongs to.
+    pub(crate) acquires: Option<TransactionId>,
+    /// That transaction has ended: nothing is sent before the next flow.
+    pub(crate) is_barred: bool,
     pub(crate) next_tag: u64,
     /// It is among the queue's ready ones.
     pub(crate) is_ready: bool,
@@ -127,8 +134,11 @@ impl Broker {
         let Some(conn) = self.conns.get_mut(conn_id) else { return };
         let Some(mut message) = queue.take(seq) else { return };
         match put(&message, consumer, conn, (&self.node, self.clock), now) {
-            Ok(()) => {
-                if consumer.settled {
+            Ok(delivery) => {
+                if let Some(txn) = consumer.acquires {
+                    let key = consumer.unsettled.insert(message);
+                    self.acquired(txn, to, (key, delivery));
+                } else if consumer.settled {
                     queue.forget(&message);
                 } else {
                     if consumer.unsettled.len() >= SHARED_MAX {
@@ -258,7 +268,11 @@ fn next_consumer(
             continue;
         };
         let Some(conn) = conns.get_mut(consumer.conn) else { continue };
-        match conn.io.engine().send_block(consumer.link) {
+        let block = match consumer.is_barred {
+            true => Some(Wait::NoCredit),
+            false => conn.io.engine().send_block(consumer.link),
+        };
+        match block {
             None => {
                 queue.ready.push_back(id);
                 return Some(id);
@@ -280,7 +294,7 @@ fn put(
     conn: &mut Conn,
     (node, clock): (&[u8], hopline_driver::Clock),
     now: Instant,
-) -> Result<(), CommandError> {
+) -> Result<Serial, CommandError> {
     let dequeued = if message.is_timed() { clock.now() } else { now };
     let outgoing = Outgoing {
         tag: DeliveryTag::from(consumer.next_tag),
@@ -290,9 +304,9 @@ fn put(
         bare: message.bare(),
     };
     let republished = if message.is_timed() { clock.now() } else { now };
-    conn.io.engine_mut().send(consumer.link, outgoing, |out| {
+    let delivery = conn.io.engine_mut().send(consumer.link, outgoing, |out| {
         message.write_head(out, node, (dequeued, republished), || clock.now())
     })?;
     consumer.next_tag += 1;
-    Ok(())
+    Ok(delivery)
 }

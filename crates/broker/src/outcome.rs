@@ -4,6 +4,7 @@ use crate::broker::{Broker, End};
 use crate::dead_letter::Death;
 use crate::inbound::Destination;
 use crate::message::Message;
+use crate::transaction::{Retirement, retirement};
 use crate::{ConnId, ConsumerId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::LinkId;
 use hopline_driver::engine::wire::outcome::Modified;
@@ -21,8 +22,16 @@ impl Broker {
         let Some(conn) = self.conns.get_mut(conn_id) else { return };
         let Some(End::Consumer(id)) = conn.links.get(link).copied() else { return };
         let Some(consumer) = self.consumers.get_mut(id) else { return };
+        if let Some(DeliveryState::Transactional(work)) = state {
+            return self.on_retirement(id, (delivery, token), work, settled);
+        }
         // What is none of the four outcomes says nothing about a message.
         let chosen = state.filter(|state| state.symbol().is_some());
+        match retirement(&mut self.transactions, consumer, token, chosen.as_ref(), settled) {
+            Retirement::None => {}
+            Retirement::Stands => return,
+            Retirement::Contradicted(error) => return self.detach(conn_id, link, error),
+        }
         if !settled && chosen.is_none() {
             return;
         }
@@ -44,7 +53,7 @@ impl Broker {
     }
 
     /// An outcome that the link's source rules out ends the link; what it held goes back.
-    fn refuse_outcome(&mut self, conn_id: ConnId, link: LinkId, state: &DeliveryState) {
+    pub(crate) fn refuse_outcome(&mut self, conn_id: ConnId, link: LinkId, state: &DeliveryState) {
         let outcome = state.symbol().unwrap_or_default();
         let text = format!("{outcome} is not among the outcomes of the link's source");
         if let Some(conn) = self.conns.get_mut(conn_id) {
@@ -54,7 +63,8 @@ impl Broker {
         self.forget_link(conn_id, link, false);
     }
 
-    fn apply(
+    /// An outcome holds for a message that was out for delivery.
+    pub(crate) fn apply(
         &mut self,
         queue_id: QueueId,
         consumer: ConsumerId,
@@ -101,7 +111,7 @@ impl Broker {
     }
 
     /// A message goes back to its place, or to the dead letters if it failed too often.
-    fn put_back(&mut self, id: QueueId, mut message: Message) {
+    pub(crate) fn put_back(&mut self, id: QueueId, mut message: Message) {
         message.settle_down();
         let Some(queue) = self.queues.get_mut(id) else { return };
         let max = self.config.nodes.max_delivery_count;
@@ -114,6 +124,15 @@ impl Broker {
         self.list(id);
     }
 
+    /// A link is ended for a reason.
+    pub(crate) fn detach(&mut self, conn_id: ConnId, link: LinkId, error: AmqpError) {
+        if let Some(conn) = self.conns.get_mut(conn_id) {
+            conn.io.engine_mut().detach(link, true, Some(error));
+        }
+        self.forget_link(conn_id, link, true);
+        self.mark_dirty(conn_id);
+    }
+
     /// A link is gone. What it held goes back; the attempt counts as failed unless the peer left
     /// in good order. What outlives links is kept as its expiry says.
     pub(crate) fn forget_link(&mut self, conn_id: ConnId, link: LinkId, orderly: bool) {
@@ -122,6 +141,10 @@ impl Broker {
         let terminus = match conn.links.remove(link) {
             Some(End::Producer(id)) => self.forget_producer(id),
             Some(End::Consumer(id)) => self.forget_consumer(id, orderly),
+            Some(End::Coordinator { .. }) => {
+                self.abandon_transactions(conn_id, link);
+                None
+            }
             None => None,
         };
         if let (Some(id), Some(named)) = (terminus, named) {
@@ -146,6 +169,7 @@ impl Broker {
         match self.conns.get(conn)?.links.get(link)? {
             End::Producer(id) => self.producers.get(*id)?.terminus,
             End::Consumer(id) => self.consumers.get(*id)?.terminus,
+            End::Coordinator { .. } => None,
         }
     }
 
@@ -168,6 +192,7 @@ impl Broker {
 
     fn forget_consumer(&mut self, id: ConsumerId, orderly: bool) -> Option<TerminusId> {
         let mut consumer = self.consumers.remove(id)?;
+        self.orphan_claims(&mut consumer, orderly);
         let queue_id = consumer.queue;
         if let Some(queue) = self.queues.get_mut(queue_id) {
             queue.leave(id);

@@ -38,6 +38,8 @@ pub(crate) struct Queue {
     octets: usize,
     /// Messages out for delivery.
     out: usize,
+    /// Messages that open transactions would put here.
+    pub(crate) promised: usize,
     max_messages: usize,
     max_octets: usize,
     /// Consumers that may be able to take a message, the next one first. Here and in the two lists
@@ -88,6 +90,7 @@ impl Queue {
             next_seq: 0,
             octets: 0,
             out: 0,
+            promised: 0,
             max_messages,
             max_octets,
             ready: VecDeque::new(),
@@ -129,6 +132,18 @@ impl Queue {
     pub(crate) fn is_overfull(&self) -> bool {
         self.len() >= self.max_messages.saturating_mul(2)
             || self.octets >= self.max_octets.saturating_mul(2)
+    }
+
+    /// Whether a message is one for those that are attached here, of all that a topic gets.
+    pub(crate) fn wants(&self, message: &Message) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.wants(message).0)
+    }
+
+    /// Whether messages of so many octets find room once others are gone; both are counts of
+    /// messages and octets.
+    pub(crate) fn fits(&self, more: (usize, usize), gone: (usize, usize)) -> bool {
+        (self.len() + more.0).saturating_sub(gone.0) <= self.max_messages
+            && (self.octets + more.1).saturating_sub(gone.1) <= self.max_octets
     }
 
     /// Messages here.
@@ -279,7 +294,8 @@ impl Queue {
     /// Whether nobody would miss it.
     pub(crate) fn is_unused(&self) -> bool {
         let has_links = !self.consumers.is_empty() || !self.producers.is_empty();
-        self.lifetime.is_over(self.owner.is_some(), has_links, self.len() > 0)
+        let has_messages = self.len() > 0 || self.promised > 0;
+        self.lifetime.is_over(self.owner.is_some(), has_links, has_messages)
     }
 
     /// Whether it is to be looked at when a message is gone for good: somebody waits for the room,

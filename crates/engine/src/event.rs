@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hopline_timeline::Instant;
 use hopline_wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::{Attach, Open};
-use hopline_wire::{AmqpError, DeliveryState, DeliveryTag, Role, Serial};
+use hopline_wire::{AmqpError, DeliveryState, DeliveryTag, Fields, Role, Serial};
 
 /// What happened on a connection. The order is that of the peer's frames.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub enum Event {
     Credit {
         /// The link.
         link: LinkId,
+        /// The flow's properties, such as the transaction that the credit belongs to (4.4.3).
+        properties: Option<Box<Fields>>,
     },
     /// A whole delivery came.
     Delivery(Delivery),

@@ -110,6 +110,8 @@ pub(crate) struct Link {
     pub(crate) unsettled_ever: usize,
     /// Tags of deliveries that came and are not settled.
     pub(crate) tags: HashSet<DeliveryTag>,
+    /// What goes with each delivery that we send.
+    pub(crate) delivery_state: Option<Box<DeliveryState>>,
     /// A flow of this link is due.
     pub(crate) flow_due: bool,
     /// A drain is to be answered once nothing is pending.
@@ -138,6 +140,7 @@ impl Link {
             partial: None,
             unsettled_ever: 0,
             tags: HashSet::new(),
+            delivery_state: None,
             flow_due: false,
             drained_due: false,
             told: false,

@@ -58,6 +58,14 @@ impl Connection {
         }
     }
 
+    /// The state that goes with each delivery sent on a link from here on, such as a transaction's
+    /// (4.4.3); none by default.
+    pub fn set_delivery_state(&mut self, link: LinkId, state: Option<DeliveryState>) {
+        if let Some(link) = self.links.get_mut(link) {
+            link.delivery_state = state.map(Box::new);
+        }
+    }
+
     fn sender(&self, link: LinkId) -> Option<(&Link, &Session)> {
         let link = self.links.get(link).filter(|l| l.role == Role::Sender && l.is_usable())?;
         let session = self.sessions.get(link.session)?;
@@ -83,7 +91,8 @@ impl Connection {
         let link = self.links.get_mut(id).ok_or(CommandError::NoLink)?;
         let session = self.sessions.get_mut(link.session).ok_or(CommandError::NoSession)?;
         let delivery_id = session.next_delivery_out;
-        let transfer = transfer(link.local_handle, delivery_id, &delivery);
+        let mut transfer = transfer(link.local_handle, delivery_id, &delivery);
+        transfer.state = link.delivery_state.as_deref().cloned();
         let tail = self.outbox.tail();
         let at = frame::start(tail, FrameType::Amqp, session.local_channel);
         transfer.encode(tail);

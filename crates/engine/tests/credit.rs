@@ -308,7 +308,7 @@ fn credit_granted_before_the_peer_has_attached_is_told_once_it_has() {
     let receiver = client.attach(session, options("l", Role::Receiver)).unwrap();
     client.set_credit(receiver, 3).unwrap();
     pair.run();
-    let Some(Event::Credit { link }) = pair.server.take_events().pop() else { panic!() };
+    let Some(Event::Credit { link, .. }) = pair.server.take_events().pop() else { panic!() };
     assert_eq!(pair.server.connection.credit(link), 3);
 }
 

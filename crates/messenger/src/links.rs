@@ -17,7 +17,7 @@ impl State {
             Event::SessionEnded { session, .. } => self.session_ended(id, session),
             Event::AttachRequest { link, attach } => self.on_attach(id, link, *attach),
             Event::Attached { link, attach } => self.on_attached(id, link, &attach),
-            Event::Credit { link } => self.on_credit(id, link),
+            Event::Credit { link, .. } => self.on_credit(id, link),
             Event::Delivery(delivery) => self.arrived(id, delivery),
             Event::Drained { link } => self.drained(id, link),
             Event::Outcome { link, id: delivery, token, state, settled } => {

@@ -284,7 +284,7 @@ async fn what_is_no_message_can_be_rejected() {
             while let Some(event) = io.engine_mut().poll_event(Clock.now()) {
                 match event {
                     Event::Opened(_) => attach_sender(io.engine_mut()),
-                    Event::Credit { link } => send_garbage(io.engine_mut(), link),
+                    Event::Credit { link, .. } => send_garbage(io.engine_mut(), link),
                     Event::Outcome { state, .. } => return state,
                     _ => {}
                 }

@@ -14,6 +14,7 @@
 
 pub mod codec;
 pub mod composite;
+pub mod control;
 pub mod definitions;
 mod error;
 pub mod frame;

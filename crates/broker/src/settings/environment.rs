@@ -42,6 +42,10 @@ impl Variables<'_> {
             idle_timeout: self.get("HOPLINE_LIMITS_IDLE_TIMEOUT")?,
             handshake_timeout: self.get("HOPLINE_LIMITS_HANDSHAKE_TIMEOUT")?,
             producer_credit: self.get("HOPLINE_LIMITS_PRODUCER_CREDIT")?,
+            transactions: self.get("HOPLINE_LIMITS_TRANSACTIONS")?,
+            transaction_timeout: self.get("HOPLINE_LIMITS_TRANSACTION_TIMEOUT")?,
+            transaction_deliveries: self.get("HOPLINE_LIMITS_TRANSACTION_DELIVERIES")?,
+            transaction_octets: self.get("HOPLINE_LIMITS_TRANSACTION_OCTETS")?,
         })
     }
 

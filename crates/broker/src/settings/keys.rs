@@ -53,6 +53,14 @@ pub(super) struct LimitSettings {
     pub(super) handshake_timeout: Key<Time>,
     /// Deliveries that a publisher may send ahead: 1000.
     pub(super) producer_credit: Key<Whole<u32, 1>>,
+    /// Transactions of a connection: 100.
+    pub(super) transactions: Key<Whole<usize>>,
+    /// From declare to discharge: 60s.
+    pub(super) transaction_timeout: Key<Time>,
+    /// Deliveries that a transaction holds: 10000.
+    pub(super) transaction_deliveries: Key<Whole<usize, 1>>,
+    /// Octets of the messages posted in a transaction: 128MiB.
+    pub(super) transaction_octets: Key<Octets<usize>>,
 }
 
 /// `[nodes]`: what queues and topics are like.
@@ -168,6 +176,10 @@ impl LimitSettings {
         set(&mut limits.idle_timeout, self.idle_timeout);
         set(&mut limits.handshake_timeout, self.handshake_timeout);
         set(&mut limits.producer_credit, self.producer_credit);
+        set(&mut limits.transactions, self.transactions);
+        set(&mut limits.transaction_timeout, self.transaction_timeout);
+        set(&mut limits.transaction_deliveries, self.transaction_deliveries);
+        set(&mut limits.transaction_octets, self.transaction_octets);
     }
 }
 

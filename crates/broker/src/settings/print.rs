@@ -44,6 +44,10 @@ impl From<&Limits> for LimitSettings {
             idle_timeout: Some(Value(limits.idle_timeout)),
             handshake_timeout: Some(Value(limits.handshake_timeout)),
             producer_credit: Some(Value(limits.producer_credit)),
+            transactions: Some(Value(limits.transactions)),
+            transaction_timeout: Some(Value(limits.transaction_timeout)),
+            transaction_deliveries: Some(Value(limits.transaction_deliveries)),
+            transaction_octets: Some(Value(limits.transaction_octets)),
         }
     }
 }

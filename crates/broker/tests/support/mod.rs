@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
 mod client;
+mod controller;
 mod filters;
 mod messages;
 mod raw;
 
 #[allow(unused_imports, reason = "no test file needs all of it")]
 pub use client::Client;
+#[allow(unused_imports, reason = "no test file needs all of it")]
+pub use controller::*;
 #[allow(unused_imports, reason = "no test file needs all of it")]
 pub use filters::*;
 #[allow(unused_imports, reason = "no test file needs all of it")]

@@ -96,6 +96,11 @@ impl Raw {
 
     /// The next frame, heartbeats left out; `None`: the broker has hung up.
     pub fn frame(&mut self) -> Option<Performative> {
+        self.frame_with_payload().map(|(_, frame, _)| frame)
+    }
+
+    /// The next frame with its channel and payload.
+    pub fn frame_with_payload(&mut self) -> Option<(u16, Performative, Vec<u8>)> {
         loop {
             if let Some(header) = FrameHeader::parse(&self.buffer, u32::MAX).expect("a frame")
                 && self.buffer.len() >= header.size
@@ -103,7 +108,8 @@ impl Raw {
                 let frame: Vec<u8> = self.buffer.drain(..header.size).collect();
                 if header.body < header.size {
                     let body = &frame[header.body..];
-                    return Some(Performative::decode(body).expect("a performative").0);
+                    let (frame, used) = Performative::decode(body).expect("a performative");
+                    return Some((header.channel, frame, body[used..].to_vec()));
                 }
                 continue;
             }

@@ -10,32 +10,34 @@ use hopline_wire::performative::{Flow, Frame};
 use hopline_wire::{Role, Serial, condition};
 
 impl Connection {
-    pub(super) fn flow(&mut self, channel: u16, flow: &Flow, now: Instant) -> Result<(), Fault> {
+    pub(super) fn flow(&mut self, channel: u16, flow: Flow, now: Instant) -> Result<(), Fault> {
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
-        if let Err(text) = session.windows.flow(flow) {
+        if let Err(text) = session.windows.flow(&flow) {
             return Err(Fault::session(session_id, condition::WINDOW_VIOLATION, text));
         }
         let link = match flow.handle {
             Some(handle) => Some(session.link(session_id, handle)?),
             None => None,
         };
+        let echo = flow.echo;
         if let Some(link) = link {
             self.link_flow(link, flow);
         }
-        if flow.echo {
+        if echo {
             self.echo(session_id, link, now);
         }
         self.touch(session_id);
         Ok(())
     }
 
-    fn link_flow(&mut self, id: LinkId, flow: &Flow) {
+    fn link_flow(&mut self, id: LinkId, flow: Flow) {
         let Some(link) = self.links.get_mut(id).filter(|l| l.local != Half::Ended) else { return };
         match link.role {
             Role::Sender => {
-                link.credit.granted(flow, link.initial_count);
-                self.events.push_back(Event::Credit { link: id });
+                link.credit.granted(&flow, link.initial_count);
+                let properties = flow.properties.map(Box::new);
+                self.events.push_back(Event::Credit { link: id, properties });
             }
             Role::Receiver => {
                 let count = flow.delivery_count.map(Serial);

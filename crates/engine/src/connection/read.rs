@@ -119,7 +119,7 @@ impl Connection {
             Performative::Transfer(transfer) => {
                 self.transfer(channel, transfer, frame.slice(used..))
             }
-            Performative::Flow(flow) => self.flow(channel, &flow, now),
+            Performative::Flow(flow) => self.flow(channel, flow, now),
             Performative::Disposition(disposition) => self.disposition(channel, disposition, used),
             Performative::Open(open) => self.open(channel, open, now),
             Performative::Begin(begin) => self.begin_frame(channel, begin),

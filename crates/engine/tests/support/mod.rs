@@ -71,7 +71,7 @@ impl End {
             Event::Detached { link, closed, by_peer: true, .. } => {
                 self.connection.detach(*link, *closed, None);
             }
-            Event::Credit { link } if self.connection.wants_drain(*link) => {
+            Event::Credit { link, .. } if self.connection.wants_drain(*link) => {
                 self.connection.drained(*link);
             }
             _ => {}
