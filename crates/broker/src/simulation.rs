@@ -156,9 +156,15 @@ impl Sim {
         let known = links.filter(|end| match end {
             End::Producer(id) => broker.producers.contains_key(*id),
             End::Consumer(id) => broker.consumers.contains_key(*id),
+            End::Coordinator { .. } => false,
         });
         let ends = broker.producers.len() + broker.consumers.len();
         check(known.count() == ends, "links of connections and of the broker differ");
+        let open: usize = broker.conns.values().map(|conn| conn.transactions.len()).sum();
+        check(open == broker.transactions.len(), "a transaction without its connection");
+        let claims = broker.consumers.values().any(|consumer| !consumer.claims.is_empty());
+        let promises = broker.queues.values().any(|queue| queue.promised > 0);
+        check(open > 0 || !(claims || promises), "work of a transaction that is over");
         for (id, queue) in &broker.queues {
             check(broker.addresses.get(&queue.address) == Some(&id), "a queue lost its address");
             check(queue.len() > 0 || queue.octets() == 0, "an empty queue has octets");
