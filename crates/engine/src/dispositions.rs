@@ -54,7 +54,7 @@ const FREE: usize = 64;
 const PER_DELIVERY: usize = 8;
 
 /// Octets of a disposition whose copy, made for each of its deliveries, costs as much as one look.
-const OCTETS_PER_LOOK: usize = 4096;
+const OCTETS_PER_LOOK: usize = 1024;
 
 /// What the dispositions of a peer may cost: as much work as the deliveries that they settle make
 /// up for. Who settles is never refused; who tells of all deliveries over and over is.

@@ -10,8 +10,14 @@ use hopline_wire::performative::Disposition;
 use hopline_wire::{Role, Serial, condition};
 use std::vec::IntoIter;
 
-/// The deliveries of a disposition that are still to be told: one with each event that is taken, so
-/// that its state is not held once for each of them.
+/// How many deliveries are looked at for each one that may have been of a link that is detached.
+const LOOKS_PER_GHOST: usize = 64;
+
+/// Octets of a disposition of which there may be a copy for each of its deliveries at once.
+const SHORT: usize = 64;
+
+/// The deliveries of a long disposition that are still to be told: one with each event that is
+/// taken, so that its state is not held once for each of them.
 #[derive(Debug)]
 pub(super) struct Told {
     session: SessionId,
@@ -39,7 +45,14 @@ impl Connection {
             let text = "dispositions tell of too many deliveries again and again";
             return Err(Fault::session(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
         }
-        self.told = Some(Told { session: id, ids: ids.into_iter(), disposition });
+        let mut told = Told { session: id, ids: ids.into_iter(), disposition };
+        if octets > SHORT {
+            self.told = Some(told);
+            return Ok(());
+        }
+        while let Some(id) = told.ids.next() {
+            self.tell(&told, id);
+        }
         Ok(())
     }
 
@@ -47,12 +60,16 @@ impl Connection {
     pub(super) fn tell_next(&mut self) {
         let Some(mut told) = self.told.take() else { return };
         let Some(id) = told.ids.next() else { return };
+        self.tell(&told, id);
+        self.told = Some(told);
+    }
+
+    fn tell(&mut self, told: &Told, id: Serial) {
         let event = match told.disposition.role {
             Role::Receiver => self.outcome(told.session, id, &told.disposition),
             Role::Sender => self.peer_settled(told.session, id),
         };
         self.events.extend(event);
-        self.told = Some(told);
     }
 
     fn peer_settled(&mut self, session: SessionId, id: Serial) -> Option<Event> {
@@ -105,9 +122,6 @@ impl Connection {
         session.ghosts = 0;
     }
 }
-
-/// How many deliveries are looked at for each one that may have been of a link that is detached.
-const LOOKS_PER_GHOST: usize = 64;
 
 /// The unsettled deliveries of a range, and how many entries were looked at for them.
 fn deliveries(

@@ -223,11 +223,8 @@ impl Connection {
         let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
         let session_id = link.session;
         let state = self.fit_state(state)?;
-        let received = self.sessions.get_mut(session_id).map(|session| &mut session.received);
         let settles = link.rcv_settle_mode == ReceiverSettleMode::First
-            || received
-                .and_then(|received| received.get_mut(delivery))
-                .is_some_and(|received| received.settles_first);
+            || self.settles_first(session_id, delivery);
         if settles && self.take_received(session_id, delivery).is_none() {
             return Ok(());
         }
@@ -237,6 +234,12 @@ impl Connection {
             self.touch(session_id);
         }
         Ok(())
+    }
+
+    /// Whether a delivery asked to be settled by its outcome, whatever its link says.
+    fn settles_first(&mut self, session: SessionId, id: Serial) -> bool {
+        let received = self.sessions.get_mut(session).and_then(|s| s.received.get_mut(id));
+        received.is_some_and(|received| received.settles_first)
     }
 
     /// Settles a delivery that we sent, in answer to an outcome of a receiver that has not settled.

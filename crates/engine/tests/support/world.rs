@@ -68,6 +68,7 @@ impl<C: Choices> World<C> {
             outbox_high_water: [600, 5000, 128 << 10][choices.below(3)],
             outbox_max: [3000, 4 << 20][choices.below(2)],
             max_unsettled: [10, 65_536][choices.below(2)],
+            first_id: [0, 0xffff_fff0, 0x7fff_fff0, u32::MAX][choices.below(4)],
             ..config()
         };
         let mut pair = Pair::open_with(settings(), settings());
