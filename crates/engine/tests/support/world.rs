@@ -261,7 +261,8 @@ impl<C: Choices> World<C> {
     fn grant_to(&mut self, at: usize, link: LinkId, credit: u32) {
         if self.sides[at].end.connection.set_credit(link, credit).is_ok() {
             let record = self.records.get_mut(self.sides[at].name(link).unwrap()).unwrap();
-            record.limit = record.limit.max(record.received + credit);
+            // One may be on its way in already: it took its credit with its first transfer.
+            record.limit = record.limit.max(record.received + 1 + credit);
             record.draining = false;
         }
     }
