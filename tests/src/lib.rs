@@ -12,6 +12,7 @@ mod hopline;
 mod process;
 mod programs;
 mod timelines;
+pub mod values;
 mod wait;
 
 pub use brokers::ForeignBroker;

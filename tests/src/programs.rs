@@ -15,6 +15,8 @@ pub enum Program {
     Report,
     /// The client on fe2o3-amqp, an example of this package.
     Fe2o3Client,
+    /// The client on fe2o3-amqp that sends and browses values, another.
+    Fe2o3Values,
 }
 
 impl Program {
@@ -27,7 +29,7 @@ impl Program {
         let folder = target_folder();
         self.build(&folder);
         Command::new(match self {
-            Program::Fe2o3Client => folder.join("examples").join(self.name()),
+            _ if self.is_example() => folder.join("examples").join(self.name()),
             _ => folder.join(self.name()),
         })
     }
@@ -39,6 +41,7 @@ impl Program {
             Program::Subscribe => "hopline-subscribe",
             Program::Report => "hopline-report",
             Program::Fe2o3Client => "fe2o3_client",
+            Program::Fe2o3Values => "fe2o3_values",
         }
     }
 
@@ -48,16 +51,20 @@ impl Program {
             Program::Publish => "hopline-bin-publisher",
             Program::Subscribe => "hopline-bin-subscriber",
             Program::Report => "hopline-bin-report",
-            Program::Fe2o3Client => "hopline-tests",
+            Program::Fe2o3Client | Program::Fe2o3Values => "hopline-tests",
         }
+    }
+
+    fn is_example(self) -> bool {
+        matches!(self, Program::Fe2o3Client | Program::Fe2o3Values)
     }
 
     /// Cargo builds a test's own package before the test, not the programs that it runs; and a
     /// program of yesterday would be worse than none. When nothing changed this is quick.
     fn build(self, folder: &Path) {
-        static BUILT: [Once; 5] = [const { Once::new() }; 5];
+        static BUILT: [Once; 6] = [const { Once::new() }; 6];
         BUILT[self as usize].call_once(|| {
-            let kind = if self == Program::Fe2o3Client { "--example" } else { "--bin" };
+            let kind = if self.is_example() { "--example" } else { "--bin" };
             let profile = match folder.file_name() {
                 Some(name) if name == "debug" => "dev".as_ref(),
                 Some(name) => name,

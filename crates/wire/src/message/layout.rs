@@ -34,7 +34,8 @@ pub struct Layout {
     pub properties: Option<Range<usize>>,
     /// The map of application-properties.
     pub application_properties: Option<Range<usize>>,
-    /// All sections of the body, descriptors included.
+    /// All sections of the body, descriptors included. Empty where there are none: that is against
+    /// 3.2, but how Qpid Proton sends a body of null.
     pub body: Range<usize>,
     /// The map of the footer.
     pub footer: Option<Range<usize>>,
@@ -83,7 +84,7 @@ impl Layout {
     ///
     /// # Errors
     /// Sections out of order, repeated or unknown; a body of mixed or several value sections; no
-    /// body at all; a section of the wrong type; a header or annotations that do not decode.
+    /// section at all; a section of the wrong type; a header or annotations that do not decode.
     pub fn scan(message: &[u8]) -> Result<Self, WireError> {
         let mut layout = Self::default();
         let mut r = Reader::new(message);
@@ -108,10 +109,10 @@ impl Layout {
             layout.note(section, start, value..r.position(), octets)?;
             last = section;
         }
-        if !(section::DATA..=section::FOOTER).contains(&last) || layout.body.is_empty() {
-            return Err(WireError::Invalid { what: "message", detail: "has no body" });
+        match last {
+            0 => Err(WireError::Invalid { what: "message", detail: "has no sections" }),
+            _ => Ok(layout),
         }
-        Ok(layout)
     }
 
     fn note(
@@ -143,6 +144,9 @@ impl Layout {
         }
         if section < section::PROPERTIES {
             self.bare = end;
+        }
+        if section < section::DATA {
+            self.body = end..end;
         }
         Ok(())
     }
