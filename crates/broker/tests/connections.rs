@@ -5,6 +5,7 @@ mod support;
 
 use hopline_broker::{Config, Limits, ListenerConfig, TlsFiles};
 use hopline_driver::engine::ClientSasl;
+use hopline_driver::engine::wire::Performative;
 use hopline_driver::{ClientTls, SocketOptions, Transport, connect};
 use std::io::ErrorKind::WouldBlock;
 use std::io::{Read, Write};
@@ -138,4 +139,23 @@ async fn an_upgrade_to_websocket_is_answered_by_our_header_and_a_close() {
     let mut client = Client::open(&broker).await;
     let sender = client.sender("q").await;
     client.send_all(sender, ["served"]).await;
+}
+
+#[tokio::test]
+async fn a_peer_without_heartbeats_is_given_up_and_one_with_them_stays() {
+    let idle_timeout = Duration::from_millis(600);
+    let broker = limited(Limits { idle_timeout: Some(idle_timeout), ..Limits::default() });
+    let mut client = Client::open(&broker).await;
+    let begun = Instant::now();
+    let mut quiet = support::Raw::open(&broker);
+    let told = tokio::task::spawn_blocking(move || {
+        let Some(Performative::Close(close)) = quiet.frame() else { panic!("no close") };
+        close.error.expect("a reason").condition
+    });
+    // The engine's client sends heartbeats while it has nothing else to do.
+    client.idle(1500).await;
+    assert_eq!(told.await.expect("joined").as_str(), "amqp:resource-limit-exceeded");
+    assert!(begun.elapsed() >= idle_timeout);
+    let sender = client.sender("q").await;
+    client.send_all(sender, ["still there"]).await;
 }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use hopline_broker::{Config, Sampling};
+use hopline_broker::{Config, NodeConfig, Sampling};
 use hopline_driver::engine::wire::message::{Layout, Message};
 use hopline_driver::engine::wire::{DeliveryState, Fields, Symbol, Value};
 use hopline_driver::timeline::{ANNOTATION, Stage, Wait};
@@ -220,4 +220,24 @@ async fn a_modified_outcome_does_not_touch_the_timeline() {
     let again: Message = decoded(&client.receive(receiver).await);
     assert_eq!(again.message_annotations.0.len(), 1);
     assert!(matches!(again.message_annotations.get(ANNOTATION), Some(Value::Binary(_))));
+}
+
+#[tokio::test]
+async fn a_dead_letter_keeps_its_timeline_and_adds_to_it() {
+    let nodes = NodeConfig { dead_letter: Some("dead".into()), ..NodeConfig::default() };
+    let broker = Broker::start(Config { nodes, ..config() });
+    let mut client = Client::open(&broker).await;
+    let (sender, receiver) = (client.sender("q").await, client.receiver("q", 10).await);
+    let dead = client.receiver("dead", 10).await;
+    client.send(sender, &timed("m")).await;
+    let delivery = client.receive(receiver).await;
+    client.settle(&delivery, DeliveryState::Rejected(Default::default())).await;
+    let letter = client.receive(dead).await;
+    let (before, after) = (timeline(&delivery), timeline(&letter));
+    assert_eq!(before.stamps[..2], after.stamps[..2], "those of the publisher");
+    let (before, after) = (last_hop(&before), last_hop(&after));
+    assert_eq!(before[..2], after[..2], "it was received once");
+    assert!(after.last().expect("a stamp").at > before.last().expect("a stamp").at);
+    let reason = decoded(&letter).message_annotations;
+    assert_eq!(reason.get("x-opt-dead-letter-from").and_then(Value::as_str), Some("q"));
 }
