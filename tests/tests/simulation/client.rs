@@ -1,6 +1,6 @@
 //! A client: an engine, its way to the broker, and what its user remembers of each link.
 
-use crate::ledger::Uid;
+use crate::ledger::{Entry, PRIORITY, Uid};
 use hopline_broker::simulation::PeerId;
 use hopline_broker::simulation::peer::wire::{Role, Serial};
 use hopline_broker::simulation::peer::{ClientSasl, Config, Connection, LinkId, SessionId};
@@ -42,6 +42,10 @@ pub struct Link {
     pub owns_node: bool,
     /// Deliveries come, or go, settled.
     pub settled: Option<bool>,
+    /// The one part of messages that its selector lets through.
+    pub part: Option<i32>,
+    /// It takes what is at rest: in order, whatever came back meanwhile.
+    pub is_last: bool,
     /// It settles once the broker has.
     pub settles_second: bool,
     pub is_attached: bool,
@@ -53,8 +57,10 @@ pub struct Link {
     /// How many deliveries may come, by what was granted.
     pub limit: u64,
     pub is_draining: bool,
-    /// The last message of each publisher.
-    pub last: BTreeMap<Uid, usize>,
+    /// The last message of each publisher and priority.
+    pub last: BTreeMap<(Uid, u8), usize>,
+    /// The lowest priority so far.
+    pub lowest: u8,
     /// Deliveries that wait for an outcome.
     pub unsettled: Vec<(Serial, usize)>,
     pub copies: BTreeMap<usize, Copy>,
@@ -71,6 +77,8 @@ impl Link {
             owns_node: false,
             node,
             settled: None,
+            part: None,
+            is_last: false,
             settles_second: false,
             is_attached: false,
             is_given_up: false,
@@ -79,9 +87,30 @@ impl Link {
             limit: 0,
             is_draining: false,
             last: BTreeMap::new(),
+            lowest: u8::MAX,
             unsettled: Vec::new(),
             copies: BTreeMap::new(),
             barred: BTreeSet::new(),
+        }
+    }
+
+    /// Whether its selector lets a message through.
+    pub fn wants(&self, entry: &Entry) -> bool {
+        self.part.is_none_or(|part| part == entry.part)
+    }
+
+    /// A message has come: in its order, if that is known.
+    pub fn check_order(&mut self, number: usize, entry: &Entry, is_first: bool) {
+        let uid = self.uid;
+        if !(is_first || self.kind == Kind::Browser || self.is_last) {
+            return;
+        }
+        let level = if self.node == PRIORITY { entry.priority } else { 0 };
+        let last = self.last.insert((entry.publisher, level), number);
+        assert!(last.is_none_or(|last| last < number), "link {uid} got {number} after {last:?}");
+        if self.is_last {
+            assert!(level <= self.lowest, "link {uid} got {number} of priority {level} too late");
+            self.lowest = level;
         }
     }
 

@@ -33,7 +33,7 @@ impl World {
         let state = format!("link {uid} has credit {credit}, {node} {queued:?} messages");
         assert!(!link.is_draining, "{state}: it was never drained");
         if link.kind == Kind::Consumer && credit > 0 && may_take {
-            let waiting = self.ledger.waiting(node);
+            let waiting = self.ledger.waiting(node, |entry| link.wants(entry));
             assert!(waiting.is_empty(), "{state}: there wait {waiting:?}");
         }
     }
@@ -87,6 +87,7 @@ impl World {
             let link = &self.clients[at].as_ref().expect("it is there").links[&id];
             for (number, entry) in self.ledger.entries().skip(link.since) {
                 let is_due = entry.node == link.node
+                    && link.wants(entry)
                     && entry.told == Told::Accepted
                     && entry.expires.is_none()
                     && self.ledger.max_deliveries.is_none()
@@ -133,7 +134,9 @@ impl World {
         let nodes = self.nodes();
         for node in &nodes {
             self.uids += 1;
-            let link = Link::new(self.uids, format!("last-{node}"), Kind::Consumer, node.clone());
+            let name = format!("last-{node}");
+            let link = Link::new(self.uids, name, Kind::Consumer, node.clone());
+            let link = Link { is_last: node != DEAD, ..link };
             self.attach_plain(0, link);
         }
         self.come_to_rest();

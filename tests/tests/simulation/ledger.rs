@@ -1,5 +1,6 @@
 //! What is known of each message, and what may not happen to it.
 
+use hopline_broker::simulation::peer::wire::Value;
 use hopline_broker::simulation::peer::wire::codec::Encode;
 use hopline_broker::simulation::peer::wire::message::{Header, Layout, Message, Properties};
 use hopline_broker::simulation::timeline::Instant;
@@ -11,6 +12,12 @@ pub const DEAD: &str = "dead";
 
 /// Where consumers may take settled messages, which are lost with their connection.
 pub const LOOSE: &str = "loose";
+
+/// Where messages of a higher priority come first.
+pub const PRIORITY: &str = "made";
+
+/// Kinds of messages that selectors tell apart.
+pub const PARTS: i32 = 3;
 
 /// Number of a link, of all links that ever were.
 pub type Uid = u32;
@@ -27,6 +34,10 @@ pub enum Told {
 pub struct Entry {
     pub node: String,
     pub publisher: Uid,
+    /// 9 comes first, where priorities count.
+    pub priority: u8,
+    /// What selectors ask for.
+    pub part: i32,
     pub expires: Option<Instant>,
     pub told: Told,
     /// The link that has it and owes an outcome.
@@ -67,6 +78,7 @@ pub struct Draft {
     pub publisher: Uid,
     /// The publisher's link names no node, so the message does.
     pub relayed: bool,
+    pub priority: u8,
     pub ttl: Option<Duration>,
     /// Octets of filler.
     pub size: usize,
@@ -87,14 +99,16 @@ impl Ledger {
     /// Enters a message; returns its number and octets.
     pub fn write(&mut self, draft: Draft, now: Instant) -> (usize, Vec<u8>) {
         let number = self.entries.len();
-        let Draft { node, publisher, relayed, ttl, size } = draft;
+        let Draft { node, publisher, relayed, priority, ttl, size } = draft;
+        let part = number as i32 % PARTS;
         let mut body = vec![7; size];
         body.extend_from_slice(&(number as u64).to_be_bytes());
         let ttl_ms = ttl.map(|ttl| ttl.as_millis() as u32);
         let message = Message {
             // A header of its own makes the broker tell who acquires it first.
-            header: Header { durable: true, ttl: ttl_ms, ..Header::default() },
+            header: Header { durable: true, priority, ttl: ttl_ms, ..Header::default() },
             properties: Properties { to: relayed.then(|| node.clone()), ..Properties::default() },
+            application_properties: vec![("part".into(), Value::Int(part))],
             ..Message::data(body)
         };
         let mut octets = Vec::new();
@@ -102,6 +116,8 @@ impl Ledger {
         self.entries.push(Entry {
             node,
             publisher,
+            priority,
+            part,
             expires: ttl.map(|ttl| now.saturating_add(ttl)),
             told: Told::Nothing,
             holder: None,
@@ -176,10 +192,11 @@ impl Ledger {
         self.entries[number].dead = true;
     }
 
-    /// Messages that wait in the queue at `address` for anybody who has credit.
-    pub fn waiting(&self, address: &str) -> BTreeSet<usize> {
+    /// Messages that wait in the queue at `address` for anybody who has credit and wants them.
+    pub fn waiting(&self, address: &str, wants: impl Fn(&Entry) -> bool) -> BTreeSet<usize> {
         let waits = |(_, entry): &(usize, &Entry)| {
             entry.node == address
+                && wants(entry)
                 && entry.told == Told::Accepted
                 && entry.expires.is_none()
                 && entry.holder.is_none()

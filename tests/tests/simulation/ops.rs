@@ -1,12 +1,14 @@
 //! What the users of clients do, drawn at random.
 
 use crate::client::{Copy, Done, Kind, Link, Owed};
-use crate::ledger::{Draft, LOOSE};
+use crate::ledger::{Draft, LOOSE, PARTS};
 use crate::world::{QUEUES, TOPICS, World};
 use hopline_broker::simulation::peer::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_broker::simulation::peer::wire::outcome::{Modified, Received, Rejected};
 use hopline_broker::simulation::peer::wire::terminus::{Source, Target, TargetKind};
-use hopline_broker::simulation::peer::wire::{DeliveryState, DeliveryTag, Fields, Role, Symbol};
+use hopline_broker::simulation::peer::wire::{
+    DeliveryState, DeliveryTag, Fields, Role, Symbol, Value,
+};
 use hopline_broker::simulation::peer::{AttachOptions, LinkId, Outgoing};
 use std::time::Duration;
 
@@ -127,6 +129,9 @@ impl World {
         if is_dynamic {
             (link.owns_node, link.node) = (true, String::new());
         }
+        if link.role() == Role::Receiver && self.one_in(4) {
+            link.part = Some(self.random.i32(..PARTS));
+        }
         // A settlement may be written behind what is sent next: too late where there is no room.
         let may_be_late = self.is_frugal && link.role() == Role::Receiver;
         link.settles_second = self.one_in(4) && !may_be_late;
@@ -193,6 +198,7 @@ impl World {
             publisher,
             relayed,
             node: if relayed { nodes[self.random.usize(..nodes.len())].into() } else { node },
+            priority: if self.one_in(3) { self.random.u8(..10) } else { 4 },
             ttl: self.one_in(12).then(|| Duration::from_millis(self.random.u64(1..300))),
             size: [0, 10, 300, 3000][self.random.usize(..4)],
         };
@@ -350,6 +356,7 @@ fn options(link: &Link) -> AttachOptions {
             address: address.clone(),
             dynamic: link.owns_node,
             distribution_mode: mode,
+            filter: link.part.map(selector),
             ..Source::default()
         },
         target: TargetKind::Target(Target { address, ..Target::default() }),
@@ -365,6 +372,13 @@ fn options(link: &Link) -> AttachOptions {
         desired_capabilities: Vec::new(),
         properties: Fields::default(),
     }
+}
+
+fn selector(part: i32) -> Fields {
+    let name = Symbol::from_static("apache.org:selector-filter:string");
+    let text = Value::String(format!("part = {part}"));
+    let filter = Value::Described(Box::new((Value::Symbol(name.clone()), text)));
+    Fields(vec![(name, filter)])
 }
 
 fn outcome(kind: u8) -> DeliveryState {

@@ -146,8 +146,8 @@ impl World {
 
     fn on_delivery(&mut self, at: usize, delivery: &Delivery) {
         let (number, header) = read(&delivery.payload);
-        let publisher = self.ledger.entry(number).publisher;
-        let is_copy = self.ledger.entry(number).node.starts_with("topic/");
+        let entry = self.ledger.entry(number).clone();
+        let is_copy = entry.node.starts_with("topic/");
         let (id, settled) = (delivery.id, delivery.settled);
         let Some(link) = self.link(at, delivery.link) else { return };
         let (uid, kind, node) = (link.uid, link.kind, link.node.clone());
@@ -160,12 +160,9 @@ impl World {
         if !settled {
             link.unsettled.push((id, number));
         }
-        let last = link.last.get(&publisher).copied();
-        let is_dead_letter = node == DEAD;
-        if (header.first_acquirer || kind == Kind::Browser) && !is_dead_letter {
-            let in_order = last.is_none_or(|last| last < number);
-            assert!(in_order, "link {uid} got message {number} after {last:?} of {publisher}");
-            link.last.insert(publisher, number);
+        assert!(link.wants(&entry), "link {uid} does not want message {number}: {entry:?}");
+        if node != DEAD {
+            link.check_order(number, &entry, header.first_acquirer);
         }
         match kind {
             Kind::Subscriber => link.copy(number, settled),

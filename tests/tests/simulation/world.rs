@@ -2,7 +2,7 @@
 //! drawn from the seed.
 
 use crate::client::{Client, Link};
-use crate::ledger::{DEAD, LOOSE, Ledger, Uid};
+use crate::ledger::{DEAD, LOOSE, Ledger, PRIORITY, Uid};
 use hopline_broker::simulation::peer::{Config as EngineConfig, LinkId};
 use hopline_broker::simulation::timeline::Instant;
 use hopline_broker::simulation::{PeerId, PipeEnd, Sim};
@@ -15,7 +15,7 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 /// Deliveries that may be unsettled on a session of a frugal world.
 pub const FEW: usize = 10;
 
-pub const QUEUES: [&str; 3] = ["kept", "made", LOOSE];
+pub const QUEUES: [&str; 3] = ["kept", PRIORITY, LOOSE];
 pub const TOPICS: [&str; 2] = ["topic/a", "topic/b"];
 
 pub struct World {
@@ -232,6 +232,7 @@ fn draw_config(random: &mut fastrand::Rng) -> Config {
     config.timelines = [Sampling::Carried, Sampling::All, Sampling::OneIn(3)][random.usize(..3)];
     config.nodes = NodeConfig {
         queues: vec!["kept".into()],
+        priority_queues: vec![PRIORITY.into()],
         dead_letter: dead_letters.then(|| DEAD.into()),
         max_delivery_count: (dead_letters && random.bool()).then_some(2),
         ..NodeConfig::default()
