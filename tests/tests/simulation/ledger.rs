@@ -42,11 +42,12 @@ pub struct Entry {
     pub told: Told,
     /// The link that has it and owes an outcome.
     pub holder: Option<Uid>,
-    /// A consumer said that it is done with; the broker may not have heard so.
-    pub taken: bool,
-    /// The broker has heard so.
-    pub done: bool,
+    /// A consumer accepted it; the broker may not have heard so.
+    pub accepted: bool,
+    /// A consumer rejected it; the broker may not have heard so.
     pub rejected: bool,
+    /// The broker has heard one of both.
+    pub done: bool,
     /// Some link is not to get it again.
     pub barred: bool,
     /// It was received as a dead letter.
@@ -121,9 +122,9 @@ impl Ledger {
             expires: ttl.map(|ttl| now.saturating_add(ttl)),
             told: Told::Nothing,
             holder: None,
-            taken: false,
-            done: false,
+            accepted: false,
             rejected: false,
+            done: false,
             barred: false,
             dead: false,
         });
@@ -170,7 +171,7 @@ impl Ledger {
         assert_eq!(entry.holder, None, "message {number} is out twice, the second time to {to}");
         let entry = &mut self.entries[number];
         if settled {
-            (entry.taken, entry.done) = (true, true);
+            (entry.accepted, entry.done) = (true, true);
         } else {
             entry.holder = Some(to);
         }
@@ -200,7 +201,7 @@ impl Ledger {
                 && entry.told == Told::Accepted
                 && entry.expires.is_none()
                 && entry.holder.is_none()
-                && !(entry.taken || entry.barred || entry.dead)
+                && !(entry.accepted || entry.rejected || entry.barred || entry.dead)
         };
         let is_exact = !self.is_lossy(address) && self.max_deliveries.is_none();
         let entries = self.entries().filter(|_| is_exact);
@@ -216,7 +217,7 @@ impl Ledger {
             }
             let expired = entry.expires.is_some_and(|at| at <= now);
             let discarded = (expired || entry.rejected) && !self.has_dead_letters;
-            let known = entry.taken || entry.dead || discarded;
+            let known = entry.accepted || entry.dead || discarded;
             assert!(known, "message {number} is lost: {entry:?}");
             assert_eq!(entry.holder, None, "message {number} was never given back");
         }

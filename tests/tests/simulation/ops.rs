@@ -250,7 +250,7 @@ impl World {
             link.copies.insert(number, copy);
         } else {
             entry.holder = None;
-            entry.taken |= is_done;
+            entry.accepted |= state == DeliveryState::Accepted;
             if is_done {
                 client.done.push(Done { uid, number, offset: None });
             }
