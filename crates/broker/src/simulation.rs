@@ -12,6 +12,7 @@ use hopline_driver::engine::{self, Anonymous, Connection};
 use hopline_driver::simulation::{hold_clock, pipe};
 use hopline_driver::timeline::Instant;
 use hopline_driver::{Clock, Io};
+use slotmap::SecondaryMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -25,7 +26,17 @@ pub use hopline_driver::{engine as peer, timeline};
 pub struct Sim {
     broker: Broker,
     engine: engine::Config,
+    waits: SecondaryMap<ConnId, Wait>,
     now: Instant,
+}
+
+/// What a connection's task waits for, besides being woken: as it was when it began to wait.
+#[derive(Debug)]
+struct Wait {
+    to_read: bool,
+    to_write: bool,
+    deadline: Option<Instant>,
+    for_nothing: bool,
 }
 
 /// A connection of the broker.
@@ -62,7 +73,8 @@ impl Sim {
     /// for nothing: everybody is let in.
     pub fn new(config: Config, now: Instant) -> Self {
         hold_clock(Some(now));
-        Self { engine: engine_config(&config), broker: Broker::new(config), now }
+        let engine = engine_config(&config);
+        Self { engine, broker: Broker::new(config), waits: SecondaryMap::new(), now }
     }
 
     /// Settings of the engines of connections to come.
@@ -75,25 +87,40 @@ impl Sim {
         let engine = Connection::server(self.engine.clone(), Arc::new(Anonymous), Clock.now());
         let (near, far) = pipe(capacity);
         let (id, _) = self.broker.add(Io::in_memory(engine, near));
+        self.wait(PeerId(id));
         (PeerId(id), far)
     }
 
     /// Whether the task of a connection would wake up now, and so call [`Sim::turn`].
     pub fn is_due(&mut self, peer: PeerId, pipe: &PipeEnd) -> bool {
         let Some(conn) = self.broker.conns.get(peer.0) else { return false };
+        let Some(wait) = self.waits.get(peer.0) else { return false };
         let woken = pin!(conn.wake.notified()).poll(&mut Context::from_waker(Waker::noop()));
         woken.is_ready()
-            || conn.can_go_on()
-            || conn.io.wants_read() && pipe.is_readable()
-            || conn.io.wants_write() && pipe.is_writable()
-            || conn.deadline().is_some_and(|deadline| deadline <= self.now)
+            || wait.for_nothing
+            || wait.to_read && pipe.is_readable()
+            || wait.to_write && pipe.is_writable()
+            || wait.deadline.is_some_and(|deadline| deadline <= self.now)
     }
 
     /// One turn of a connection. `false`: it is finished, and gone.
     pub fn turn(&mut self, peer: PeerId) -> bool {
         self.broker.turn(peer.0);
         self.broker.remove_if_finished(peer.0);
-        self.broker.conns.contains_key(peer.0)
+        self.wait(peer)
+    }
+
+    /// The task of a connection waits anew; until it has been woken it knows of nothing else.
+    fn wait(&mut self, peer: PeerId) -> bool {
+        let Some(conn) = self.broker.conns.get(peer.0) else { return false };
+        let wait = Wait {
+            to_read: conn.io.wants_read(),
+            to_write: conn.io.wants_write(),
+            deadline: conn.deadline(),
+            for_nothing: conn.can_go_on(),
+        };
+        self.waits.insert(peer.0, wait);
+        true
     }
 
     /// The instant at which the clock stands.
