@@ -91,7 +91,8 @@ impl Sim {
         (PeerId(id), far)
     }
 
-    /// Whether the task of a connection would wake up now, and so call [`Sim::turn`].
+    /// Whether the task of a connection would wake up now. If so, it has woken up: call
+    /// [`Sim::turn`] before this is asked again.
     pub fn is_due(&mut self, peer: PeerId, pipe: &PipeEnd) -> bool {
         let Some(conn) = self.broker.conns.get(peer.0) else { return false };
         let Some(wait) = self.waits.get(peer.0) else { return false };

@@ -125,7 +125,10 @@ impl World {
             0 => client.transmit(max, now),
             1 => client.push(max),
             3 => client.pull(max, now),
-            _ => return self.turn(at),
+            _ => {
+                self.turn(at);
+                return;
+            }
         };
         if moved > 0 {
             self.note(["transmit", "push", "turn", "pull"][step], at as u64, moved as u64);
@@ -134,10 +137,10 @@ impl World {
     }
 
     /// Gives the broker its turn of a client's connection, if its task would wake up.
-    pub fn turn(&mut self, at: usize) {
-        let Some(client) = &mut self.clients[at] else { return };
+    fn turn(&mut self, at: usize) -> bool {
+        let Some(client) = &mut self.clients[at] else { return false };
         if !self.sim.is_due(client.peer, &client.pipe) {
-            return;
+            return false;
         }
         self.sim.turn(client.peer);
         let left = client.pipe.untaken();
@@ -145,6 +148,7 @@ impl World {
             self.ledger.entry(number).done = true;
         }
         self.note("turn", at as u64, left as u64);
+        true
     }
 
     /// Turns of the connections whose clients have gone.
@@ -182,10 +186,7 @@ impl World {
         self.pay(at);
         let Some(client) = &mut self.clients[at] else { return false };
         let mut moved = client.transmit(usize::MAX, now) + client.push(usize::MAX);
-        if self.sim.is_due(client.peer, &client.pipe) {
-            self.turn(at);
-            moved += 1;
-        }
+        moved += usize::from(self.turn(at));
         if let Some(client) = &mut self.clients[at] {
             moved += client.pull(usize::MAX, now);
         }
