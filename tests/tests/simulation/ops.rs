@@ -2,7 +2,7 @@
 
 use crate::client::{Copy, Done, Kind, Link, Owed};
 use crate::ledger::{Draft, LOOSE, PARTS};
-use crate::world::{QUEUES, TOPICS, World};
+use crate::world::{TOPICS, World};
 use hopline_broker::simulation::peer::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_broker::simulation::peer::wire::outcome::{Modified, Received, Rejected};
 use hopline_broker::simulation::peer::wire::terminus::{Source, Target, TargetKind};
@@ -80,7 +80,7 @@ impl World {
     }
 
     fn attach_for(&mut self, at: usize, kind: Kind) {
-        let mut nodes: Vec<String> = QUEUES.map(str::to_owned).to_vec();
+        let mut nodes: Vec<_> = self.queues.iter().map(|node| (*node).to_owned()).collect();
         nodes.extend(self.dynamic.iter().cloned());
         let node = match kind {
             Kind::Relay => String::new(),
@@ -193,7 +193,7 @@ impl World {
         let link = &client.links[&id];
         let relayed = link.kind == Kind::Relay;
         let (publisher, settled, node) = (link.uid, link.settled, link.node.clone());
-        let nodes = [&QUEUES[..], &TOPICS[..]].concat();
+        let nodes = [&self.queues[..], &TOPICS[..]].concat();
         let draft = Draft {
             publisher,
             relayed,

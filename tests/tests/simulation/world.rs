@@ -26,6 +26,8 @@ pub struct World {
     pub clients: Vec<Option<Client>>,
     /// Connections whose client has gone.
     pub leaving: Vec<(PeerId, PipeEnd)>,
+    /// Queues that are in use.
+    pub queues: Vec<&'static str>,
     /// Addresses of dynamic nodes whose owner is there.
     pub dynamic: Vec<String>,
     pub uids: Uid,
@@ -48,6 +50,9 @@ impl World {
             max_frame_size: frame_size,
             ..draw_engine(&mut random, sim.engine_config().clone(), is_frugal)
         };
+        let mut queues = QUEUES.to_vec();
+        random.shuffle(&mut queues);
+        queues.truncate(random.usize(1..=queues.len()));
         let clients = (0..random.usize(2..=3)).map(|_| None).collect();
         Self {
             sim,
@@ -55,6 +60,7 @@ impl World {
             random,
             clients,
             leaving: Vec::new(),
+            queues,
             dynamic: Vec::new(),
             uids: 0,
             is_frugal,
@@ -94,7 +100,7 @@ impl World {
     }
 
     pub fn connect(&mut self, at: usize) {
-        let capacity = [200, 3000, 1 << 16][self.random.usize(..3)];
+        let capacity = [100, 600, 1 << 16][self.random.usize(..3)];
         let container_id = format!("client-{at}");
         let config = EngineConfig { container_id, ..EngineConfig::default() };
         let config = draw_engine(&mut self.random, config, self.is_frugal);
