@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use world::World;
 
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 300;
 const STEPS: usize = 250;
 
 /// What a run came to.
