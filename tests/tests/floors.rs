@@ -22,6 +22,9 @@ const FLOORS: &[(u8, &str, &[&str])] = &[
     (5, "hopline-bin-report", &["hopline-report", "hopline-timeline"]),
 ];
 
+/// Features for tests and fuzzers, which change what the product does or shows.
+const TESTS_ONLY: &[&str] = &["fuzzing", "simulation"];
+
 /// A crate's manifest.
 struct Manifest(Table);
 
@@ -88,15 +91,17 @@ fn tests_never_reach_up() {
 }
 
 #[test]
-fn only_tests_ask_for_the_simulation() {
+fn only_tests_ask_for_what_is_for_tests() {
     for manifest in Manifest::all() {
         for kind in ["dependencies", "target"] {
             let asked = manifest.0.get(kind).map(Value::to_string).unwrap_or_default();
-            assert!(!asked.contains("simulation"), "{} asks for it: {asked}", manifest.name());
+            let is_asked_for = TESTS_ONLY.iter().any(|feature| asked.contains(feature));
+            assert!(!is_asked_for, "{} asks for it: {asked}", manifest.name());
         }
         let features = manifest.0.get("features").and_then(Value::as_table);
         let default = features.and_then(|it| it.get("default")).map(Value::to_string);
-        assert!(!default.unwrap_or_default().contains("simulation"), "{}", manifest.name());
+        let default = default.unwrap_or_default();
+        assert!(!TESTS_ONLY.iter().any(|it| default.contains(it)), "{}", manifest.name());
     }
 }
 

@@ -22,6 +22,9 @@ mod dynamic;
 mod error;
 mod expiry;
 mod filter;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod inbound;
 mod late;
 mod lifetime;

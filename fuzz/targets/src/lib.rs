@@ -1,15 +1,18 @@
 //! What the fuzzer runs, as functions that the tests run too.
 //!
 //! A target is a module whose `run` takes any octets and panics where a promise is broken.
-//! `fuzz/fuzz_targets` holds a stub for each; [`TARGETS`] lists them for those that run all: the
-//! program `seeds`, which writes inputs to begin with, and the tests, which run every target over
+//! `fuzz/fuzz_targets` holds a stub for each; [`targets`] lists them for those that run all: the
+//! example `seeds`, which writes inputs to begin with, and the tests, which run every target over
 //! its seeds, over seeds that are cut or changed, and over `fuzz/regressions`: inputs that once
 //! showed a fault.
 //!
-//! The feature `seeds` is on by default. The fuzzer does without: it finds the seeds in files.
+//! Features: `broker` for the targets that drive the broker, `seeds` for the inputs to begin with.
+//! Tests and examples have both; the fuzzer has no `seeds`: it finds them in files.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "broker")]
+pub mod broker;
 pub mod engines;
 pub mod frames;
 mod input;
@@ -22,6 +25,8 @@ pub mod sasl;
 pub mod sections;
 #[cfg(feature = "seeds")]
 pub mod seeds;
+#[cfg(feature = "broker")]
+pub mod selector;
 pub mod timeline;
 
 #[path = "../../../crates/engine/tests/support/mod.rs"]
@@ -40,11 +45,29 @@ pub struct Target {
 }
 
 macro_rules! targets {
-    ($($name:ident),+ $(,)?) => {
-        /// All targets.
-        pub const TARGETS: &[Target] =
-            &[$(Target { name: stringify!($name), run: $name::run }),+];
+    ($name:ident { $($target:ident),* $(,)? }) => {
+        const $name: &[Target] =
+            &[$(Target { name: stringify!($target), run: $target::run }),*];
     };
 }
 
-targets!(frames, performatives, sections, sasl, timeline, report_input, engines, mangled);
+targets!(ALWAYS {
+    frames,
+    performatives,
+    sections,
+    sasl,
+    timeline,
+    report_input,
+    engines,
+    mangled,
+});
+
+#[cfg(feature = "broker")]
+targets!(WITH_BROKER { broker, selector });
+#[cfg(not(feature = "broker"))]
+targets!(WITH_BROKER {});
+
+/// All targets.
+pub fn targets() -> impl Iterator<Item = &'static Target> {
+    ALWAYS.iter().chain(WITH_BROKER)
+}

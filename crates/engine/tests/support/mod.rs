@@ -81,16 +81,19 @@ impl End {
     /// Up to `max` of the octets that are to be written.
     pub fn write(&mut self, max: usize, now: Instant) -> Vec<u8> {
         self.connection.poll_transmit();
-        let mut octets = self.peek();
-        octets.truncate(max);
+        let octets = self.peek(max);
         self.connection.wrote(octets.len(), now);
         octets
     }
 
-    fn peek(&mut self) -> Vec<u8> {
+    fn peek(&mut self, max: usize) -> Vec<u8> {
         let mut slices = [IoSlice::new(&[]); 256];
         let n = self.connection.outbox().slices(&mut slices);
-        slices[..n].iter().flat_map(|slice| slice.to_vec()).collect()
+        let mut octets = Vec::new();
+        for slice in &slices[..n] {
+            octets.extend_from_slice(&slice[..slice.len().min(max - octets.len())]);
+        }
+        octets
     }
 
     /// All that is to be written, however often the outbox has to be filled for it.

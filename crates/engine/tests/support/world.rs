@@ -10,6 +10,9 @@ use hopline_engine::wire::{AmqpError, DeliveryState, Role, Serial, condition};
 use hopline_engine::{AttachOptions, Config, Event, LinkId, Outgoing, SessionId};
 use std::collections::{BTreeMap, VecDeque};
 
+/// Octets that go to and fro so often go for ever: what waits at most is far less.
+const ROUNDS: usize = 10_000;
+
 /// What happened on a link, by its name.
 #[derive(Debug, Default)]
 struct Record {
@@ -79,7 +82,8 @@ impl<C: Choices> World<C> {
     }
 
     /// Takes octets from the end and hands octets to its peer, few or many.
-    fn carry(&mut self, from: usize, all: bool) {
+    /// How many octets it carried.
+    fn carry(&mut self, from: usize, all: bool) -> usize {
         let size = [1, 9, 100, 3000][self.choices.below(4)];
         let max = if all { usize::MAX } else { self.choices.below(size) + 1 };
         let octets = self.sides[from].end.write(max, self.now);
@@ -94,6 +98,7 @@ impl<C: Choices> World<C> {
         }
         self.listen(1 - from);
         self.listen(from);
+        n
     }
 
     fn listen(&mut self, at: usize) {
@@ -174,7 +179,9 @@ impl<C: Choices> World<C> {
             23 => self.meet_drains(at),
             24 => self.detach(at),
             25 if self.choices.one_in(10) => self.end(at),
-            _ => self.carry(at, false),
+            _ => {
+                self.carry(at, false);
+            }
         }
         self.listen(at);
     }
@@ -305,16 +312,21 @@ impl<C: Choices> World<C> {
 
     /// Lets both users do what they owe, until nothing moves.
     fn come_to_rest(&mut self) {
-        for _ in 0..30 {
+        for _ in 0..ROUNDS {
+            let mut carried = 0;
             for at in 0..2 {
                 (0..10).for_each(|_| self.answer(at));
                 self.meet_drains(at);
                 while !self.sides[at].unsettled.is_empty() {
                     self.settle(at);
                 }
-                self.carry(at, true);
+                carried += self.carry(at, true);
+            }
+            if carried == 0 {
+                return;
             }
         }
+        panic!("it does not come to rest");
     }
 
     /// Lets everything come to rest and looks whether all came of it that had to.

@@ -2,8 +2,10 @@
 
 mod conversation;
 mod messages;
+mod peers;
 mod records;
 mod sasl;
+mod selectors;
 mod timelines;
 
 use crate::engine_support::{Choices, Random};
@@ -27,6 +29,8 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
         "sections" => samples(messages::message(), 120).iter().map(encode).collect(),
         "sasl" => sasl::seeds(),
         "timeline" => timelines::seeds(),
+        "broker" => peers::seeds(),
+        "selector" => selectors::seeds(),
         "report_input" => records::seeds(),
         "engines" | "mangled" => {
             (0..24).map(|seed| random_octets(seed, 100 << (seed % 6))).collect()

@@ -1,6 +1,6 @@
 //! Writes the seeds of all fuzz targets below the folder that is named: a folder for each target.
 
-use hopline_fuzz_targets::{TARGETS, seeds};
+use hopline_fuzz_targets::{seeds, targets};
 use std::path::PathBuf;
 use std::{env, fs, io, process};
 
@@ -9,7 +9,7 @@ fn main() -> io::Result<()> {
         eprintln!("usage: seeds FOLDER");
         process::exit(2);
     };
-    for target in TARGETS {
+    for target in targets() {
         let folder = corpus.join(target.name);
         fs::create_dir_all(&folder)?;
         for (number, seed) in seeds::of(target.name).into_iter().enumerate() {
