@@ -8,6 +8,8 @@ use hopline_wire::{DeliveryState, Role, Serial};
 #[derive(Debug, Default)]
 pub(crate) struct Dispositions {
     due: Vec<Disposition>,
+    /// Deliveries that we sent and have settled, and the receiver does not know it yet.
+    unsaid: usize,
 }
 
 impl Dispositions {
@@ -19,6 +21,7 @@ impl Dispositions {
         settled: bool,
         state: Option<DeliveryState>,
     ) {
+        self.unsaid += usize::from(role == Role::Sender);
         if let Some(last) = self.due.last_mut()
             && last.role == role
             && last.settled == settled
@@ -42,7 +45,12 @@ impl Dispositions {
         self.due.is_empty()
     }
 
+    pub(crate) const fn unsaid(&self) -> usize {
+        self.unsaid
+    }
+
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Disposition> + '_ {
+        self.unsaid = 0;
         self.due.drain(..)
     }
 }

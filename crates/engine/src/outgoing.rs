@@ -90,6 +90,11 @@ impl Connection {
         }
         let link = self.links.get_mut(id).ok_or(CommandError::NoLink)?;
         let session = self.sessions.get_mut(link.session).ok_or(CommandError::NoSession)?;
+        // A receiver that keeps as much unsettled as we do hears first what we have settled.
+        let unsaid = session.dispositions.unsaid();
+        if unsaid > 0 && session.sent.len() + unsaid >= self.config.max_unsettled {
+            session.put_dispositions(self.outbox.tail());
+        }
         let delivery_id = session.next_delivery_out;
         let mut transfer = transfer(link.local_handle, delivery_id, &delivery);
         transfer.state = link.delivery_state.as_deref().cloned();

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::link::Half;
 use crate::outgoing::PendingSend;
 use crate::unsettled::Unsettled;
-use hopline_wire::performative::{Begin, Flow};
+use hopline_wire::performative::{Begin, Flow, Frame};
 use hopline_wire::{DeliveryTag, Role, Serial, condition};
 use std::collections::BTreeSet;
 
@@ -176,6 +176,13 @@ impl Session {
         let answered = |(n, r, _): &(String, Role, LinkId)| *r == role && n == name;
         let at = self.unanswered.iter().position(answered)?;
         Some(self.unanswered.remove(at).2)
+    }
+
+    /// Writes what is due of outcomes and settlements.
+    pub(crate) fn put_dispositions(&mut self, out: &mut Vec<u8>) {
+        for disposition in self.dispositions.drain() {
+            disposition.put(out, self.local_channel);
+        }
     }
 
     /// The session's part of a flow.

@@ -4,13 +4,14 @@
 
 mod support;
 
+use hopline_engine::wire::definitions::ReceiverSettleMode;
 use hopline_engine::wire::performative::{Frame, Transfer};
 use hopline_engine::wire::{DeliveryState, Role, Serial, condition};
-use hopline_engine::{Anonymous, Config, LinkId};
+use hopline_engine::{Anonymous, AttachOptions, Config, Event, LinkId};
 use std::time::Duration;
 use support::{
-    Complaint, Flow, Script, attach, begin, config, detach, disposition, end, flow, go_on, grant,
-    open, plain, transfer,
+    Complaint, Flow, Pair, Script, attach, begin, config, detach, disposition, end, flow, go_on,
+    grant, open, options, plain, transfer,
 };
 
 fn state(script: &Script) -> usize {
@@ -178,4 +179,34 @@ fn flows_and_dispositions_that_change_nothing_are_neither_answered_nor_kept() {
     assert!(state(&script) < before + 1000);
     script.send(&Flow { echo: true, ..flow() });
     assert_eq!(script.heard().len(), 1);
+}
+
+#[test]
+fn two_ends_of_one_limit_never_run_into_it() {
+    let narrow = || Config { max_unsettled: 3, ..config() };
+    let mut pair = Pair::open_with(narrow(), narrow());
+    let session = pair.begin();
+    let second = ReceiverSettleMode::Second;
+    let options = AttachOptions { rcv_settle_mode: second, ..options("l", Role::Sender) };
+    let (sender, receiver) = pair.attach(session, options);
+    pair.server.connection.set_credit(receiver, 1000).unwrap();
+    pair.run();
+    let mut n = 0_u32;
+    for _ in 0..100 {
+        while pair.client.send(sender, &n.to_be_bytes()).is_ok() {
+            n += 1;
+        }
+        pair.run();
+        for delivery in pair.server.deliveries() {
+            let accepted = DeliveryState::Accepted;
+            pair.server.connection.settle(receiver, delivery.id, accepted).unwrap();
+        }
+        pair.run();
+        for event in pair.client.take_events() {
+            if let Event::Outcome { id, .. } = event {
+                pair.client.connection.settle_sent(sender, id, None).unwrap();
+            }
+        }
+    }
+    assert_eq!(pair.server.connection.credit(receiver), 700);
 }

@@ -137,12 +137,8 @@ impl Connection {
         let Some(session) = self.sessions.get_mut(id).filter(|s| s.local == Half::Active) else {
             return;
         };
-        if session.dispositions.is_empty() {
-            return;
-        }
-        let channel = session.local_channel;
-        for disposition in session.dispositions.drain() {
-            disposition.put(self.outbox.tail(), channel);
+        if !session.dispositions.is_empty() {
+            session.put_dispositions(self.outbox.tail());
         }
     }
 

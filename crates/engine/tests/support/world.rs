@@ -65,12 +65,14 @@ pub struct World<C> {
 
 impl<C: Choices> World<C> {
     pub fn new(mut choices: C) -> Self {
+        // Whoever grants credit for more than it keeps unsettled has itself to blame.
+        let max_unsettled = [10, 65_536][choices.below(2)];
         let mut settings = || Config {
             max_frame_size: [512, 700, 65_536][choices.below(3)],
             incoming_window: [2, 3, 10, 8192][choices.below(4)],
             outbox_high_water: [600, 5000, 128 << 10][choices.below(3)],
             outbox_max: [3000, 4 << 20][choices.below(2)],
-            max_unsettled: [10, 65_536][choices.below(2)],
+            max_unsettled,
             first_id: [0, 0xffff_fff0, 0x7fff_fff0, u32::MAX][choices.below(4)],
             ..config()
         };
