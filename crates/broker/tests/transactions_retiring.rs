@@ -5,7 +5,7 @@ mod support;
 
 use bytes::Bytes;
 use hopline_driver::engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
-use hopline_driver::engine::wire::outcome::Rejected;
+use hopline_driver::engine::wire::outcome::{Declared, Rejected};
 use hopline_driver::engine::wire::performative::Flow;
 use hopline_driver::engine::wire::{DeliveryState, Fields, Role, Symbol, Value};
 use support::{Broker, Controller, attach, config, in_transaction};
@@ -173,11 +173,61 @@ fn a_delivery_has_one_transaction_and_its_last_outcome_in_it_counts() {
     let (accepted, released) = (Some(DeliveryState::Accepted), Some(DeliveryState::Released));
     controller.dispose((0, 1), in_transaction(&one, released.clone()), false);
     controller.dispose((0, 1), in_transaction(&one, accepted.clone()), false);
-    controller.dispose((1, 1), in_transaction(&two, accepted), false);
-    assert_eq!(controller.detached(1).unwrap(), ILLEGAL);
-    controller.commit(&two);
     controller.commit(&one);
-    assert!(found(&broker, "q").is_empty(), "both were accepted in the first one");
+    assert!(found(&broker, "q").is_empty(), "both were accepted in the end");
+    controller.commit(&two);
+}
+
+#[test]
+fn a_delivery_in_two_transactions_costs_the_control_link_and_all_that_was_declared_on_it() {
+    for acquires in [true, false] {
+        let broker = holding(&["m", "n"]);
+        let mut controller = Controller::open(&broker);
+        controller.receiver(1, "q", 0);
+        let (one, two) = (controller.declare(), controller.declare());
+        controller.grant(1, 2, acquires.then_some(&one));
+        assert_eq!(controller.receive_all(2), ["m", "n"]);
+        let accepted = Some(DeliveryState::Accepted);
+        controller.dispose((0, 1), in_transaction(&one, accepted.clone()), false);
+        controller.dispose((1, 1), in_transaction(&two, accepted), false);
+        assert_eq!(controller.detached(0).unwrap(), "amqp:transaction:rollback");
+        controller.detach(1, true);
+        assert_eq!(found(&broker, "q"), ["m", "n"]);
+    }
+}
+
+#[test]
+fn an_outcome_that_the_source_rules_out_is_none_in_a_transaction_either() {
+    let broker = holding(&["m"]);
+    let mut controller = Controller::open(&broker);
+    let mut receiver = attach("chooses", 1, Role::Receiver, "q");
+    if let Some(source) = &mut receiver.source {
+        source.outcomes = vec![Symbol::from_static("amqp:accepted:list")];
+    }
+    controller.attach(&receiver);
+    controller.grant(1, 1, None);
+    assert_eq!(controller.receive().1, "m");
+    let txn = controller.declare();
+    let rejected = DeliveryState::Rejected(Rejected { error: None });
+    controller.dispose((0, 0), in_transaction(&txn, Some(rejected)), true);
+    assert_eq!(controller.detached(1).unwrap(), "amqp:not-allowed");
+    controller.commit(&txn);
+    assert_eq!(found(&broker, "q"), ["m"]);
+}
+
+#[test]
+fn what_is_no_outcome_retires_nothing() {
+    let broker = holding(&["m"]);
+    let mut controller = with_receiver(&broker, 1);
+    let txn = controller.declare();
+    let declared = DeliveryState::Declared(Declared { txn_id: txn.clone() });
+    for state in [None, Some(declared)] {
+        controller.dispose((0, 0), in_transaction(&txn, state), false);
+    }
+    controller.commit(&txn);
+    controller.assert_no_delivery();
+    controller.dispose((0, 0), DeliveryState::Released, true);
+    assert_eq!(controller.receive().1, "m");
 }
 
 #[test]

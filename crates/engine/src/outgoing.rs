@@ -214,7 +214,11 @@ fn put_transfer(tail: &mut Vec<u8>, channel: u16, pending: &PendingSend, max: us
     let body = tail.len();
     let mut transfer = match pending.sent {
         0 => pending.transfer.clone(),
-        _ => continuation(pending.transfer.handle),
+        // A transaction has to be named in all transfers of a delivery (4.4.1).
+        _ => Transfer {
+            state: pending.transfer.state.clone(),
+            ..continuation(pending.transfer.handle)
+        },
     };
     transfer.more = true;
     transfer.encode(tail);

@@ -32,7 +32,7 @@ fn a_flows_properties_are_told_with_its_credit() {
 }
 
 #[test]
-fn a_links_delivery_state_goes_with_the_first_transfer_of_each_delivery() {
+fn a_links_delivery_state_goes_with_all_transfers_of_each_delivery() {
     let (mut script, link) = Script::attached(config(), Role::Receiver, 0);
     script.send(&grant(0, 0, 9));
     script.end.connection.set_delivery_state(link, Some(state(b"one")));
@@ -43,9 +43,9 @@ fn a_links_delivery_state_goes_with_the_first_transfer_of_each_delivery() {
     script.end.send(link, b"plain").unwrap();
     heard.extend(transfers(&mut script));
     assert!(heard.len() > 3, "the large one needs several");
+    assert_eq!(heard.pop().unwrap().state, None);
     for transfer in heard {
-        let is_in = transfer.delivery_id.is_some_and(|id| id < 2);
-        assert_eq!(transfer.state, is_in.then(|| state(b"one")), "{transfer:?}");
+        assert_eq!(transfer.state, Some(state(b"one")), "{transfer:?}");
     }
 }
 
@@ -65,4 +65,10 @@ fn the_state_of_a_delivery_that_comes_is_that_of_its_first_transfer() {
     script.transfer(&support::go_on(0), b"gun");
     let deliveries = script.end.deliveries();
     assert_eq!(deliveries[0].state.as_deref(), Some(&state(b"one")));
+    script.transfer(&transfer(0, 1), b"plain");
+    assert!(script.is_well());
+    let other = Some(state(b"two"));
+    script.transfer(&Transfer { state: Some(state(b"one")), more: true, ..transfer(0, 2) }, b"be");
+    script.transfer(&Transfer { state: other, ..support::go_on(0) }, b"gun");
+    assert!(script.complaint().is_some(), "it changes its transaction on the way");
 }

@@ -114,8 +114,8 @@ impl Broker {
         }
         if let Some((other, _)) = consumer.claims.get(&key) {
             if *other != id {
-                let text = "the delivery is part of another transaction that is not discharged";
-                return Err(AmqpError::new(condition::ILLEGAL_STATE, text));
+                self.entangled(id);
+                return Ok(());
             }
             if let Some(claim) = claim(&mut self.transactions, consumer, key) {
                 claim.outcome = Some(outcome);
@@ -140,6 +140,15 @@ impl Broker {
             Err(_) => {}
         }
         Ok(())
+    }
+
+    /// A delivery is retired in another transaction than its own: the control link ends (4.4.2),
+    /// and all that was declared on it with it.
+    fn entangled(&mut self, id: TransactionId) {
+        let Some(txn) = self.transactions.get(id) else { return };
+        let (conn, link) = (txn.conn, txn.link);
+        let text = "a delivery was retired in a transaction while it is part of another one";
+        self.detach(conn, link, AmqpError::new(condition::ROLLBACK, text));
     }
 
     /// Copies are nobody's to retire: the queue keeps the message.

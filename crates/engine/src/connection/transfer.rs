@@ -291,12 +291,23 @@ fn first_transfer(id: SessionId, session: &Session, transfer: &Transfer) -> Resu
 fn check_continuation(id: LinkId, partial: &Partial, transfer: &Transfer) -> Result<(), Fault> {
     let same = transfer.delivery_id.is_none_or(|delivery| Serial(delivery) == partial.id)
         && transfer.delivery_tag.is_none_or(|tag| tag == partial.tag)
-        && transfer.message_format.is_none_or(|format| format == partial.format);
+        && transfer.message_format.is_none_or(|format| format == partial.format)
+        && transaction(transfer.state.as_ref()).is_none_or(|id| {
+            transaction(partial.state.as_deref()).is_some_and(|begun| begun == id)
+        });
     if same {
         return Ok(());
     }
-    let text = "a delivery began, or changed its id, tag or format, before the last one was whole";
+    let text = "a delivery began, or changed its id, tag, format or transaction, before the last one was whole";
     Err(Fault::link(id, condition::INVALID_FIELD, text))
+}
+
+/// The transaction that a delivery is part of.
+fn transaction(state: Option<&DeliveryState>) -> Option<&Bytes> {
+    match state {
+        Some(DeliveryState::Transactional(state)) => Some(&state.txn_id),
+        _ => None,
+    }
 }
 
 fn check_modes(id: LinkId, link: &Link, transfer: &Transfer) -> Result<(), Fault> {
