@@ -11,6 +11,9 @@ pub const ZERO_WIDTH_ITEMS: usize = 1024;
 /// a copy of it.
 pub const ARRAY_DESCRIPTOR: usize = 256;
 
+/// How many descriptors the elements of an array may share, likewise.
+pub const ARRAY_DESCRIPTORS: usize = 4;
+
 /// Octets of a delivery-tag (part 2, 2.8.7).
 pub const DELIVERY_TAG: usize = 32;
 

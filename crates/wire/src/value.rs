@@ -87,10 +87,7 @@ impl Array {
         let mut values = Vec::new();
         for _ in 0..count {
             let value = decode_body(&mut r, constructor.code, limits::NESTING)?;
-            values.push(match &constructor.descriptor {
-                Some(descriptor) => Value::Described(Box::new((descriptor.clone(), value))),
-                None => value,
-            });
+            values.push(constructor.describe(value));
         }
         r.end("array")?;
         Ok(values)
@@ -118,25 +115,38 @@ impl Array {
     }
 }
 
-/// The constructor that all elements of an array share.
+/// The constructor that all elements of an array share: descriptors, the outermost first, and a
+/// format code (1.2).
 struct Constructor {
-    descriptor: Option<Value>,
+    descriptors: Vec<Value>,
     code: u8,
 }
 
 impl Constructor {
     fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
-        let code = r.octet("array constructor")?;
-        if code != code::DESCRIBED {
-            return Ok(Self { descriptor: None, code });
+        let (mut descriptors, start) = (Vec::new(), r.position());
+        loop {
+            let code = r.octet("array constructor")?;
+            if code != code::DESCRIBED {
+                return Ok(Self { descriptors, code });
+            }
+            if descriptors.len() >= limits::ARRAY_DESCRIPTORS {
+                let limit = limits::ARRAY_DESCRIPTORS;
+                return Err(WireError::Limit { what: "nesting of an array's descriptors", limit });
+            }
+            descriptors.push(decode_descriptor(r)?);
+            let limit = limits::ARRAY_DESCRIPTOR;
+            if r.position() - start > limit + 1 {
+                return Err(WireError::Limit { what: "descriptor of an array's elements", limit });
+            }
         }
-        let start = r.position();
-        let descriptor = decode_descriptor(r)?;
-        let limit = limits::ARRAY_DESCRIPTOR;
-        if r.position() - start > limit {
-            return Err(WireError::Limit { what: "descriptor of an array's elements", limit });
-        }
-        Ok(Self { descriptor: Some(descriptor), code: r.octet("array constructor")? })
+    }
+
+    /// An element with its descriptors.
+    fn describe(&self, value: Value) -> Value {
+        let described =
+            |value, descriptor: &Value| Value::Described(Box::new((descriptor.clone(), value)));
+        self.descriptors.iter().rev().fold(value, described)
     }
 
     const fn is_zero_width(&self) -> bool {

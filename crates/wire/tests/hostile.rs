@@ -211,6 +211,13 @@ fn allocation_stays_in_proportion_to_the_octets() {
         let elements = vec![7; count as usize];
         [&[0xf0][..], &size, &count.to_be_bytes(), &name, &elements].concat()
     };
+    let described = |depth: u8| {
+        let constructor = [&[0x00, 0x44].repeat(depth.into())[..], &[0x50]].concat();
+        let size = (constructor.len() as u32 + 10_004).to_be_bytes();
+        [&[0xf0][..], &size, &10_000_u32.to_be_bytes(), &constructor, &[7; 10_000]].concat()
+    };
+    let Value::Array(array) = decode(&described(5)).unwrap() else { panic!("no array") };
+    assert!(array.values().is_err(), "a fifth descriptor would cost too much");
     assert!(allocated(&list(&[0x40], 10_000)) > 10_000, "the count of allocations is at work");
     for (what, octets) in [
         ("nulls", list(&[0x40], 10_000)),
@@ -220,9 +227,10 @@ fn allocation_stays_in_proportion_to_the_octets() {
         ("empty symbols", list(&[0xa3, 0], 10_000)),
         ("arrays of nulls", list(&[0xe0, 2, 255, 0x40], 10_000)),
         ("an array whose elements share a long descriptor", long_descriptor(10_000)),
+        ("an array whose elements share four descriptors", described(4)),
         ("counts without elements", list(&[0xd0, 0, 0, 0, 4, 255, 255, 255, 255], 1)),
     ] {
         let (used, length) = (allocated(&octets), octets.len() as u64);
-        assert!(used <= 256 * length + 65_536, "{what}: {used} for {length}");
+        assert!(used <= 512 * length + 65_536, "{what}: {used} for {length}");
     }
 }

@@ -8,6 +8,7 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 
+pub mod arrays;
 pub mod performatives;
 pub mod states;
 
