@@ -8,6 +8,7 @@
 
 mod client;
 mod finish;
+mod found;
 mod ledger;
 mod ops;
 mod told;

@@ -9,7 +9,7 @@ use hopline_broker::simulation::peer::wire::terminus::{Source, Target, TargetKin
 use hopline_broker::simulation::peer::wire::{
     DeliveryState, DeliveryTag, Fields, Role, Symbol, Value,
 };
-use hopline_broker::simulation::peer::{AttachOptions, LinkId, Outgoing};
+use hopline_broker::simulation::peer::{AttachOptions, LinkId, Outgoing, SessionId};
 use std::time::Duration;
 
 const LINKS_MAX: usize = 8;
@@ -106,13 +106,19 @@ impl World {
     }
 
     /// Attaches a link with nothing special about it.
-    pub fn attach_plain(&mut self, at: usize, link: Link) {
-        let options = options(&link);
+    pub fn attach_plain(&mut self, at: usize, link: Link) -> LinkId {
         let client = self.clients[at].as_mut().expect("it is there");
         let session = client.engine.begin().expect("it is open");
-        let id = client.engine.attach(session, options).expect("it is open");
         client.sessions.push(session);
+        self.attach_on(at, session, link)
+    }
+
+    pub fn attach_on(&mut self, at: usize, session: SessionId, link: Link) -> LinkId {
+        self.give_up(at, &link);
+        let client = self.clients[at].as_mut().expect("it is there");
+        let id = client.engine.attach(session, options(&link)).expect("it is open");
         client.links.insert(id, link);
+        id
     }
 
     fn attach_as(&mut self, at: usize, mut link: Link) {

@@ -96,7 +96,7 @@ impl World {
         }
         let receives = link.role() == Role::Receiver;
         self.note("attached", at as u64, uid.into());
-        if receives && !self.one_in(4) {
+        if receives && self.is_lively && !self.one_in(4) {
             let credit = self.random.u32(1..20);
             self.grant_to(at, id, credit);
         }

@@ -31,6 +31,8 @@ pub struct World {
     /// Addresses of dynamic nodes whose owner is there.
     pub dynamic: Vec<String>,
     pub uids: Uid,
+    /// Users grant credit of their own accord.
+    pub is_lively: bool,
     /// Few deliveries may be unsettled.
     pub is_frugal: bool,
     pub is_verbose: bool,
@@ -41,30 +43,54 @@ impl World {
     pub fn new(seed: u64, is_verbose: bool) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let config = draw_config(&mut random);
+        let mut world = Self::with(config, random);
+        (world.is_lively, world.is_verbose) = (true, is_verbose);
+        world.is_frugal = world.random.bool();
+        let engine = world.sim.engine_config().clone();
+        let max_frame_size = engine.max_frame_size;
+        let drawn = draw_engine(&mut world.random, engine, world.is_frugal);
+        *world.sim.engine_config() = EngineConfig { max_frame_size, ..drawn };
+        world.random.shuffle(&mut world.queues);
+        let queues = world.random.usize(1..=world.queues.len());
+        world.queues.truncate(queues);
+        world
+    }
+
+    /// Two clients, nothing drawn: few deliveries may be unsettled, and an outbox takes no transfer
+    /// on top of another.
+    pub fn calm() -> Self {
+        let mut world = Self::with(Config::default(), fastrand::Rng::with_seed(0));
+        world.is_frugal = true;
+        let engine = world.sim.engine_config();
+        (engine.max_unsettled, engine.outbox_high_water) = (FEW, 600);
+        for at in 0..2 {
+            let config = EngineConfig {
+                container_id: format!("client-{at}"),
+                max_unsettled: FEW,
+                max_frame_size: 512,
+                ..EngineConfig::default()
+            };
+            world.connect_with(at, 100, config);
+            world.come_to_rest();
+        }
+        world
+    }
+
+    fn with(config: Config, mut random: fastrand::Rng) -> Self {
         let has_dead_letters = config.nodes.dead_letter.is_some();
         let ledger = Ledger::new(has_dead_letters, config.nodes.max_delivery_count);
-        let mut sim = Sim::new(config, Instant::from_nanos(1_000_000_000));
-        let frame_size = sim.engine_config().max_frame_size;
-        let is_frugal = random.bool();
-        *sim.engine_config() = EngineConfig {
-            max_frame_size: frame_size,
-            ..draw_engine(&mut random, sim.engine_config().clone(), is_frugal)
-        };
-        let mut queues = QUEUES.to_vec();
-        random.shuffle(&mut queues);
-        queues.truncate(random.usize(1..=queues.len()));
-        let clients = (0..random.usize(2..=3)).map(|_| None).collect();
         Self {
-            sim,
+            sim: Sim::new(config, Instant::from_nanos(1_000_000_000)),
             ledger,
+            clients: (0..random.usize(2..=3)).map(|_| None).collect(),
             random,
-            clients,
             leaving: Vec::new(),
-            queues,
+            queues: QUEUES.to_vec(),
             dynamic: Vec::new(),
             uids: 0,
-            is_frugal,
-            is_verbose,
+            is_lively: false,
+            is_frugal: false,
+            is_verbose: false,
             trace: 0xcbf2_9ce4_8422_2325,
         }
     }
@@ -104,13 +130,17 @@ impl World {
         let container_id = format!("client-{at}");
         let config = EngineConfig { container_id, ..EngineConfig::default() };
         let config = draw_engine(&mut self.random, config, self.is_frugal);
-        let client = Client::new(config, self.sim.connect(capacity), self.sim.now());
-        self.clients[at] = Some(client);
-        self.note("connect", at as u64, capacity as u64);
+        self.connect_with(at, capacity, config);
         // Mostly the handshake is no concern.
         for _ in 0..if self.one_in(4) { 0 } else { 8 } {
             self.go_on(at);
         }
+    }
+
+    fn connect_with(&mut self, at: usize, capacity: usize, config: EngineConfig) {
+        let client = Client::new(config, self.sim.connect(capacity), self.sim.now());
+        self.clients[at] = Some(client);
+        self.note("connect", at as u64, capacity as u64);
     }
 
     /// Moves some octets on the way between a client and the broker, there and back.
@@ -188,8 +218,13 @@ impl World {
     }
 
     fn go_on(&mut self, at: usize) -> bool {
-        let now = self.sim.now();
         self.pay(at);
+        self.pass(at)
+    }
+
+    /// Passes all octets there are, to the broker and back.
+    pub fn pass(&mut self, at: usize) -> bool {
+        let now = self.sim.now();
         let Some(client) = &mut self.clients[at] else { return false };
         let mut moved = client.transmit(usize::MAX, now) + client.push(usize::MAX);
         moved += usize::from(self.turn(at));
