@@ -157,6 +157,7 @@ impl Broker {
         // Looking without taking would never empty the queue of a subscription.
         let is_browser =
             source.distribution_mode.as_ref().is_some_and(|m| *m == COPY) && terminus.is_none();
+        let choice = self.place_filter(queue_id, filter, is_browser)?;
         settle_source(&mut source, is_browser);
         let settled = attach.snd_settle_mode == SenderSettleMode::Settled;
         let consumer = Consumer {
@@ -165,7 +166,7 @@ impl Broker {
             queue: queue_id,
             is_browser,
             cursor: 0,
-            choice: self.place_filter(queue_id, filter),
+            choice,
             is_behind: false,
             settled,
             default_outcome: source.default_outcome.clone(),

@@ -5,6 +5,7 @@ use crate::filter::Filter;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::{ConsumerId, QueueId};
+use hopline_driver::engine::wire::{AmqpError, condition};
 use hopline_driver::timeline::{Instant, Wait};
 use std::collections::BTreeSet;
 
@@ -98,13 +99,19 @@ impl Broker {
         &mut self,
         queue: QueueId,
         filter: Option<Filter>,
-    ) -> Option<Box<Choice>> {
-        let queue = self.queues.get_mut(queue)?;
-        if queue.topic.is_some() {
-            queue.filter = filter.map(Box::new);
-            return None;
+        is_browser: bool,
+    ) -> Result<Option<Box<Choice>>, AmqpError> {
+        let Some(found) = self.queues.get_mut(queue) else { return Ok(None) };
+        if found.topic.is_some() {
+            found.filter = filter.map(Box::new);
+            return Ok(None);
         }
-        filter.map(|filter| Box::new(Choice::new(Some(filter), queue)))
+        if filter.is_some() && found.groups.is_some() && !is_browser {
+            self.drop_if_unused(queue);
+            let text = "this queue keeps groups together: only who browses it may use filters";
+            return Err(AmqpError::new(condition::NOT_IMPLEMENTED, text));
+        }
+        Ok(filter.map(|filter| Box::new(Choice::new(Some(filter), found))))
     }
 
     /// A consumer is barred from a message: from now on it looks at each before it takes it.
@@ -113,6 +120,10 @@ impl Broker {
         let Some(queue) = self.queues.get_mut(consumer.queue) else { return };
         if consumer.is_browser || consumer.choice.is_some() {
             return;
+        }
+        if queue.groups.is_some() {
+            let queue = consumer.queue;
+            return self.list(queue);
         }
         consumer.choice = Some(Box::new(Choice::new(None, queue)));
         queue.choosy.insert(id);
@@ -155,7 +166,7 @@ impl Broker {
     }
 
     /// The next one that chooses and can be sent to.
-    fn next_chooser(&mut self, id: QueueId) -> Option<ConsumerId> {
+    pub(crate) fn next_chooser(&mut self, id: QueueId) -> Option<ConsumerId> {
         let queue = self.queues.get_mut(id)?;
         while let Some(id) = queue.choosers.pop_front() {
             let Some(consumer) = self.consumers.get_mut(id) else { continue };

@@ -106,6 +106,8 @@ pub struct NodeConfig {
     /// Queues that order their messages by priority; a `*` at the end stands for any ending. None
     /// by default.
     pub priority_queues: Vec<String>,
+    /// Queues that keep groups of messages together, likewise. None by default.
+    pub group_queues: Vec<String>,
     /// Messages that a queue holds, those in delivery included. 1,000,000 by default.
     pub max_messages: usize,
     /// Octets that a queue holds. 1 GiB by default.
@@ -193,6 +195,7 @@ impl Default for NodeConfig {
             queues: Vec::new(),
             topic_prefixes: vec!["topic/".into()],
             priority_queues: Vec::new(),
+            group_queues: Vec::new(),
             max_messages: 1_000_000,
             max_octets: 1 << 30,
             max_nodes: 100_000,

@@ -25,6 +25,7 @@ mod filter;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod inbound;
 mod late;
 mod lifetime;

@@ -1,12 +1,13 @@
 //! A message while it is here: the octets that came, and what changes on the way.
 
 use crate::added::Added;
+use crate::groups::LOOSE;
 use crate::selector::Subject;
 use crate::{ConnId, ConsumerId};
 use bytes::Bytes;
 use hopline_driver::engine::Delivery;
-use hopline_driver::engine::wire::codec::{Decode, Encode, Reader};
-use hopline_driver::engine::wire::message::{Header, Layout, Timestamp, annotation, section};
+use hopline_driver::engine::wire::codec::{Decode, Encode, Reader, code};
+use hopline_driver::engine::wire::message::{Head, Header, Layout, Timestamp, annotation, section};
 use hopline_driver::engine::wire::value::{
     finish_binary32, finish_map32, start_binary32, start_map32,
 };
@@ -21,6 +22,9 @@ const COPY_MAX: usize = 16 << 10;
 
 /// `absolute-expiry-time` among the properties' fields.
 const EXPIRY_FIELD: usize = 8;
+
+/// `group-id` likewise.
+const GROUP_FIELD: usize = 10;
 
 /// A message of a queue, or one that is out for delivery.
 #[derive(Clone, Debug)]
@@ -49,6 +53,8 @@ pub(crate) struct Message {
     added: Option<Box<Added>>,
     /// Links that are not to get it again.
     pub(crate) excluded: Vec<ConsumerId>,
+    /// Where it is in a queue with groups.
+    pub(crate) lane: u16,
     /// The connection that it came over.
     pub(crate) publisher: Option<ConnId>,
 }
@@ -78,6 +84,7 @@ impl Message {
             wait: Wait::None,
             added: None,
             excluded: Vec::new(),
+            lane: LOOSE,
             publisher: None,
             payload,
         })
@@ -89,6 +96,21 @@ impl Message {
         Subject {
             header: self.header(came.and_then(|header| header.ttl)),
             bare: self.payload.get(self.bare..).unwrap_or_default(),
+        }
+    }
+
+    /// The group that it belongs to.
+    pub(crate) fn group_id(&self) -> Option<&[u8]> {
+        let bare = self.payload.get(self.bare..).unwrap_or_default();
+        let properties = Head::scan(bare).ok()?.properties?;
+        let (mut fields, count) = Reader::new(properties).list("properties").ok()?;
+        for _ in 0..GROUP_FIELD.min(count) {
+            fields.skip().ok()?;
+        }
+        match fields.octet("group-id").ok()? {
+            code::STRING8 => fields.variable(false, "group-id").ok(),
+            code::STRING32 => fields.variable(true, "group-id").ok(),
+            _ => None,
         }
     }
 

@@ -116,6 +116,9 @@ impl Broker {
         let limits = (nodes.max_messages, nodes.max_octets);
         let mut queue = Queue::new(address.clone(), lifetime, limits);
         queue.has_priorities = is_among(&nodes.priority_queues, &address);
+        let is_shared = matches!(lifetime, Lifetime::Permanent | Lifetime::OnDemand);
+        let has_groups = is_shared && is_among(&nodes.group_queues, &address);
+        queue.groups = has_groups.then(Box::default);
         let id = self.queues.insert(queue);
         self.addresses.insert(address, id);
         Ok(id)

@@ -87,7 +87,7 @@ impl Broker {
         if !std::mem::replace(&mut consumer.is_ready, true) {
             if consumer.is_browser {
                 queue.browsers.push(id);
-            } else if consumer.choice.is_some() {
+            } else if consumer.choice.is_some() || queue.groups.is_some() {
                 queue.choosers.push_back(id);
             } else {
                 queue.ready.push_back(id);
@@ -101,7 +101,10 @@ impl Broker {
     pub(crate) fn dispatch(&mut self, id: QueueId) {
         self.browse(id);
         let now = self.clock.now();
-        if self.queues.get(id).is_some_and(|queue| !queue.choosers.is_empty()) {
+        let Some(queue) = self.queues.get(id) else { return };
+        if queue.groups.is_some() {
+            self.dispatch_groups(id, now);
+        } else if !queue.choosers.is_empty() {
             self.choose(id, now);
         }
         loop {
@@ -132,7 +135,7 @@ impl Broker {
         };
         let conn_id = consumer.conn;
         let Some(conn) = self.conns.get_mut(conn_id) else { return };
-        let Some(mut message) = queue.take(seq) else { return };
+        let Some(mut message) = queue.take(seq, to) else { return };
         match put(&message, consumer, conn, (&self.node, self.clock), now) {
             Ok(delivery) => {
                 if let Some(txn) = consumer.acquires {

@@ -1,6 +1,7 @@
 //! A queue: messages in order, the consumers that can take one, the limit.
 
 use crate::filter::Filter;
+use crate::groups::Groups;
 use crate::late::Late;
 use crate::lifetime::Lifetime;
 use crate::message::Message;
@@ -26,6 +27,8 @@ pub(crate) struct Queue {
     pub(crate) topic: Option<Rc<str>>,
     /// What its messages have in common: others are not put on it.
     pub(crate) filter: Option<Box<Filter>>,
+    /// Messages of a group go to one consumer at a time.
+    pub(crate) groups: Option<Box<Groups>>,
     /// Messages of a higher priority come first.
     pub(crate) has_priorities: bool,
     messages: BTreeMap<u64, Message>,
@@ -83,6 +86,7 @@ impl Queue {
             only_for: None,
             topic: None,
             filter: None,
+            groups: None,
             has_priorities: false,
             messages: BTreeMap::new(),
             late: Late::default(),
@@ -166,6 +170,9 @@ impl Queue {
         message.seq = self.next_seq;
         self.next_seq += 1;
         self.octets += message.octets();
+        if let Some(groups) = &self.groups {
+            message.lane = groups.lane_of(&message);
+        }
         if self.has_priorities {
             message.seq |= message.level() << LEVEL_SHIFT;
             self.note_late(message.seq);
@@ -188,35 +195,51 @@ impl Queue {
         if let Some(at) = message.expires {
             self.expiries.insert((at, message.seq));
         }
+        if let Some(groups) = &mut self.groups {
+            groups.add(message.seq, message.lane);
+        }
         self.messages.insert(message.seq, message);
     }
 
     fn remove(&mut self, seq: u64) -> Option<Message> {
         let message = self.messages.remove(&seq)?;
         self.late.remove(seq);
+        if let Some(groups) = &mut self.groups {
+            groups.remove(seq, message.lane);
+        }
         if let Some(at) = message.expires {
             self.expiries.remove(&(at, seq));
         }
         Some(message)
     }
 
-    /// Takes a message out for delivery.
-    pub(crate) fn take(&mut self, seq: u64) -> Option<Message> {
+    /// Takes a message out for delivery to a consumer.
+    pub(crate) fn take(&mut self, seq: u64, to: ConsumerId) -> Option<Message> {
         let message = self.remove(seq)?;
+        if let Some(groups) = &mut self.groups {
+            groups.hold(message.lane, to);
+        }
         self.out += 1;
         Some(message)
     }
 
+    fn is_out_no_more(&mut self, message: &Message) {
+        self.out = self.out.saturating_sub(1);
+        if let Some(groups) = &mut self.groups {
+            groups.let_go(message.lane);
+        }
+    }
+
     /// A message that was out comes back to its old place.
     pub(crate) fn put_back(&mut self, message: Message) {
-        self.out = self.out.saturating_sub(1);
+        self.is_out_no_more(&message);
         self.note_late(message.seq);
         self.insert(message);
     }
 
     /// A message that was out is gone for good.
     pub(crate) fn forget(&mut self, message: &Message) {
-        self.out = self.out.saturating_sub(1);
+        self.is_out_no_more(message);
         self.octets = self.octets.saturating_sub(message.octets());
     }
 
@@ -232,8 +255,7 @@ impl Queue {
             && at <= now
         {
             self.expiries.pop_first();
-            self.late.remove(seq);
-            gone.extend(self.messages.remove(&seq));
+            gone.extend(self.remove(seq));
         }
         self.octets -= gone.iter().map(Message::octets).sum::<usize>();
         gone
@@ -298,9 +320,9 @@ impl Queue {
         self.lifetime.is_over(self.owner.is_some(), has_links, has_messages)
     }
 
-    /// Whether it is to be looked at when a message is gone for good: somebody waits for the room,
-    /// or it goes with its last message.
+    /// Whether it is to be looked at when a message is gone for good: somebody waits for the room
+    /// or for the next of a group, or it goes with its last message.
     pub(crate) fn awaits_room(&self) -> bool {
-        self.is_tight || self.lifetime == Lifetime::NoMessages
+        self.is_tight || self.groups.is_some() || self.lifetime == Lifetime::NoMessages
     }
 }

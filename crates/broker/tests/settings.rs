@@ -249,6 +249,7 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     config.nodes.deny = vec!["secret/*".into(), "a\\b".into()];
     config.nodes.topic_prefixes.clear();
     config.nodes.priority_queues = vec!["urgent/*".into()];
+    config.nodes.group_queues = vec!["grouped".into()];
     config.nodes.dead_letter = Some("dead".into());
     config.nodes.max_delivery_count = Some(5);
     config.nodes.durable_messages = DurableMessages::Reject;

@@ -55,6 +55,7 @@ impl Variables<'_> {
             deny: self.list("HOPLINE_NODES_DENY")?,
             queues: self.list("HOPLINE_NODES_QUEUES")?,
             topic_prefixes: self.list("HOPLINE_NODES_TOPIC_PREFIXES")?,
+            group_queues: self.list("HOPLINE_NODES_GROUP_QUEUES")?,
             priority_queues: self.list("HOPLINE_NODES_PRIORITY_QUEUES")?,
             max_messages: self.get("HOPLINE_NODES_MAX_MESSAGES")?,
             max_octets: self.get("HOPLINE_NODES_MAX_OCTETS")?,

@@ -77,6 +77,8 @@ pub(super) struct NodeSettings {
     pub(super) topic_prefixes: Option<Vec<String>>,
     /// Queues that order their messages by priority, `*` at the end for any ending: none.
     pub(super) priority_queues: Option<Vec<String>>,
+    /// Queues that keep groups of messages together, `*` at the end for any ending: none.
+    pub(super) group_queues: Option<Vec<String>>,
     /// Messages that a queue holds: 1000000.
     pub(super) max_messages: Key<Whole<usize, 1>>,
     /// Octets that a queue holds: 1GiB.
@@ -190,6 +192,7 @@ impl NodeSettings {
         set_list(&mut nodes.queues, self.queues);
         set_list(&mut nodes.topic_prefixes, self.topic_prefixes);
         set_list(&mut nodes.priority_queues, self.priority_queues);
+        set_list(&mut nodes.group_queues, self.group_queues);
         set(&mut nodes.max_messages, self.max_messages);
         set(&mut nodes.max_octets, self.max_octets);
         set(&mut nodes.max_nodes, self.max_nodes);

@@ -59,6 +59,7 @@ impl From<&NodeConfig> for NodeSettings {
             deny: Some(nodes.deny.clone()),
             queues: Some(nodes.queues.clone()),
             topic_prefixes: Some(nodes.topic_prefixes.clone()),
+            group_queues: Some(nodes.group_queues.clone()),
             priority_queues: Some(nodes.priority_queues.clone()),
             max_messages: Some(Value(nodes.max_messages)),
             max_octets: Some(Value(nodes.max_octets)),
