@@ -70,6 +70,15 @@ impl Client {
         received
     }
 
+    /// Receives and accepts `count` of the messages that a selector is true of.
+    ///
+    /// # Panics
+    /// If they don't come.
+    pub fn select(self, host: &str, address: &str, count: usize, selector: &str) -> Vec<Received> {
+        let finished = self.run("receive", host, address, count, &["--selector", selector]);
+        finished.stdout.lines().map(Received::from_line).collect()
+    }
+
     fn run(
         self,
         verb: &str,

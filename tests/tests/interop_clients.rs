@@ -92,6 +92,24 @@ fn hopline_subscribe_receives_from_hopline_publish() {
     }
 }
 
+/// Both ask by the filter's number, and Proton and rhea name it differently.
+#[test]
+fn proton_and_rhea_select_what_fe2o3_sent() {
+    let broker = HoplineBroker::start(&[]);
+    Client::Fe2o3.send(broker.host(), "q", 10, &[]);
+    let numbers = |received: Vec<hopline_tests::Received>| {
+        received.iter().filter_map(|message| message.n).collect::<Vec<_>>()
+    };
+    let ids = "JMSMessageID IN ('ID:AMQP_NO_PREFIX:fe2o3-2', 'ID:AMQP_NO_PREFIX:fe2o3-5')";
+    assert_eq!(numbers(Client::Proton.select(broker.host(), "q", 2, ids)), [2, 5]);
+    assert_eq!(numbers(Client::Rhea.select(broker.host(), "q", 2, "n BETWEEN 7 AND 8")), [7, 8]);
+    let rest =
+        Client::Proton.select(broker.host(), "q", 3, "amqp.message_id LIKE 'fe2o3-_' AND n < 4");
+    assert_eq!(numbers(rest), [0, 1, 3]);
+    assert_eq!(numbers(Client::Rhea.receive(broker.host(), "q", 3)), [4, 6, 9]);
+    assert!(broker.terminate().status.success());
+}
+
 #[test]
 fn hopline_report_counts_what_hopline_subscribe_wrote() {
     let broker = HoplineBroker::start(&[]);

@@ -73,6 +73,7 @@ async fn unknown_filters_are_left_out_and_not_applied() {
         [
             ("xpath", by_name("apache.org:xpath-filter:string", "false()")),
             ("other", described(0x1234_u64, "x")),
+            ("properties", by_name("amqp:properties-filter", Value::Map(Vec::new()))),
             ("null", Value::Null),
             ("sel", known.clone()),
         ],
