@@ -171,7 +171,7 @@ impl Broker {
         while let Some(id) = queue.choosers.pop_front() {
             let Some(consumer) = self.consumers.get_mut(id) else { continue };
             let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
-            let Some(wait) = conn.io.engine().send_block(consumer.link) else { return Some(id) };
+            let Some(wait) = consumer.block(conn) else { return Some(id) };
             queue.wait = wait;
             consumer.is_ready = false;
             conn.block(id, consumer.link, wait);

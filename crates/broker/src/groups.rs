@@ -146,7 +146,7 @@ impl Broker {
         message.is_some_and(|message| !message.excluded.contains(&id))
             && self.consumers.get(id).filter(|it| it.is_ready).is_some_and(|consumer| {
                 let conn = self.conns.get(consumer.conn);
-                conn.is_some_and(|conn| conn.io.engine().send_block(consumer.link).is_none())
+                conn.is_some_and(|conn| consumer.block(conn).is_none())
             })
     }
 }

@@ -83,7 +83,7 @@ impl Broker {
             (message, Route::Queue(queue)) => self.enqueue(queue, message),
             (message, Route::Topic(topic)) => {
                 let queues = self.subscriptions(&topic);
-                self.check_room(&queues)?;
+                self.check_room(&queues, &message)?;
                 queues.into_iter().try_for_each(|queue| self.enqueue(queue, message.clone()))
             }
         }
@@ -114,10 +114,11 @@ impl Broker {
         Ok((message, route))
     }
 
-    /// All subscriptions of a topic get a message, or none does.
-    fn check_room(&mut self, queues: &[QueueId]) -> Result<(), AmqpError> {
+    /// All subscriptions of a topic that want a message get it, or none does.
+    fn check_room(&mut self, queues: &[QueueId], message: &Message) -> Result<(), AmqpError> {
         let mut queues = queues.iter().filter_map(|id| self.queues.get(*id));
-        let Some(queue) = queues.find(|queue| queue.is_overfull()) else { return Ok(()) };
+        let full_one = queues.find(|queue| queue.is_overfull() && queue.wants(message));
+        let Some(queue) = full_one else { return Ok(()) };
         self.losses.overfull += 1;
         Err(full(queue))
     }

@@ -56,6 +56,14 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
+    /// Why it can't be sent to now; `None`: it can.
+    pub(crate) fn block(&self, conn: &Conn) -> Option<Wait> {
+        match self.is_barred {
+            true => Some(Wait::NoCredit),
+            false => conn.io.engine().send_block(self.link),
+        }
+    }
+
     /// Whether the source allows an outcome (3.4).
     pub(crate) fn may_choose(&self, state: &DeliveryState) -> bool {
         match (&self.outcomes, state.symbol()) {
@@ -271,11 +279,7 @@ fn next_consumer(
             continue;
         };
         let Some(conn) = conns.get_mut(consumer.conn) else { continue };
-        let block = match consumer.is_barred {
-            true => Some(Wait::NoCredit),
-            false => conn.io.engine().send_block(consumer.link),
-        };
-        match block {
+        match consumer.block(conn) {
             None => {
                 queue.ready.push_back(id);
                 return Some(id);
