@@ -259,7 +259,7 @@ impl Broker {
     /// There may be room again in a queue whose publishers got less credit than they wanted.
     pub(crate) fn loosen(&mut self, id: QueueId) {
         let Some(queue) = self.queues.get_mut(id) else { return };
-        if !queue.is_tight || queue.room() * 8 < self.config.nodes.max_messages {
+        if !queue.is_tight || !queue.has_eased() {
             return;
         }
         queue.is_tight = false;

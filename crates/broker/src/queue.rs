@@ -132,6 +132,12 @@ impl Queue {
         self.max_messages.saturating_sub(self.len())
     }
 
+    /// Whether an eighth of it is free, so that it is worth to tell all its producers.
+    pub(crate) fn has_eased(&self) -> bool {
+        self.room() >= self.max_messages.div_ceil(8)
+            && self.octets <= self.max_octets - self.max_octets / 8
+    }
+
     /// Whether even what credit had promised before it filled up can't be taken any more.
     pub(crate) fn is_overfull(&self) -> bool {
         self.len() >= self.max_messages.saturating_mul(2)
