@@ -1,49 +1,82 @@
 //! The task of one connection: how it is made, and its turns between waits.
 
+use crate::reconnect::Loss;
 use crate::shared::Shared;
 use crate::state::{Peer, State};
 use crate::{Error, PeerId};
 use hopline_driver::engine::{Anonymous, ClientSasl, Config, Connection};
 use hopline_driver::timeline::Instant;
 use hopline_driver::{ClientTls, Clock, Flush, Io, Read, Socket, Transport, Url, Waiter, connect};
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-/// Makes the connection to `url` and serves it until it ends.
-pub(crate) async fn run(shared: Arc<Shared>, id: PeerId, url: Url) {
-    let opened = tokio::select! {
-        opened = open(&shared, &url) => opened,
-        () = shared.wait(|state| state.is_closed.then_some(())) => Err("it was stopped".into()),
-    };
-    match opened {
-        Ok(io) => serve(&shared, id, io).await,
-        Err(reason) => {
-            let mut state = shared.lock();
-            state.lost(id, &Error::Connect { peer: url.host_port(), reason });
-            drop(state);
-            shared.tell();
+/// Makes the connection to `url` and serves it until it ends; again, if it has a successor.
+pub(crate) async fn run(shared: Arc<Shared>, mut id: PeerId, url: Url) {
+    loop {
+        let opened = tokio::select! {
+            opened = open(&shared, &url) => opened,
+            () = closed(&shared) => Err(Refusal::permanent("it was stopped")),
+        };
+        match opened {
+            Ok(io) => serve(&shared, id, io).await,
+            Err(Refusal { reason, is_permanent }) => {
+                let error = Error::Connect { peer: url.host_port(), reason };
+                shared.lock().lost(id, &Loss { error, is_permanent });
+                shared.tell();
+            }
         }
+        let Some((next, pause)) = shared.lock().successors.remove(&id) else { return };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = closed(&shared) => {}
+        }
+        id = next;
     }
 }
 
-async fn open(shared: &Shared, url: &Url) -> Result<Io, String> {
+async fn closed(shared: &Shared) {
+    shared.wait(|state| state.is_closed.then_some(())).await;
+}
+
+/// Why there is no connection.
+struct Refusal {
+    reason: String,
+    /// Another attempt would end likewise.
+    is_permanent: bool,
+}
+
+impl Refusal {
+    fn permanent(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_permanent: true }
+    }
+
+    fn passing(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_permanent: false }
+    }
+}
+
+async fn open(shared: &Shared, url: &Url) -> Result<Io, Refusal> {
     let (options, timeout, ca, config) = {
         let state = shared.lock();
         let options = &state.options;
         (options.socket.clone(), options.timeout, options.ca.clone(), config(&state, url))
     };
-    let socket = connect(&url.host, url.port, &options, timeout).await.map_err(|e| chain(&e))?;
-    let mut transport = if url.tls {
-        let tls = ClientTls::new(ca.as_deref()).map_err(|e| chain(&e))?;
-        Transport::client(&tls, &url.host).map_err(|e| chain(&e))?
-    } else {
-        Transport::Plain
-    };
+    let socket = connect(&url.host, url.port, &options, timeout).await;
+    let socket = socket.map_err(|error| Refusal::passing(chain(&error)))?;
+    let mut transport = transport(url, ca.as_deref()).map_err(|e| Refusal::permanent(chain(&e)))?;
     match tokio::time::timeout(timeout, transport.handshake(&socket)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(format!("the TLS handshake failed: {error}")),
-        Err(_) => return Err("the TLS handshake took too long; is it a TLS port?".into()),
+        Ok(Err(error)) => {
+            let reason = format!("the TLS handshake failed: {error}");
+            // What TLS itself refuses, such as a certificate, not a socket that broke.
+            return Err(Refusal { reason, is_permanent: error.kind() == ErrorKind::InvalidData });
+        }
+        Err(_) => {
+            return Err(Refusal::passing("the TLS handshake took too long; is it a TLS port?"));
+        }
     }
     let sasl = match &url.user {
         Some(user) => {
@@ -55,6 +88,13 @@ async fn open(shared: &Shared, url: &Url) -> Result<Io, String> {
     };
     let engine = Connection::client(config, sasl, Clock.now());
     Ok(Io::new(engine, Arc::new(socket), transport))
+}
+
+fn transport(url: &Url, ca: Option<&Path>) -> Result<Transport, hopline_driver::Error> {
+    match url.tls {
+        true => Transport::client(&ClientTls::new(ca)?, &url.host),
+        false => Ok(Transport::Plain),
+    }
 }
 
 fn config(state: &State, url: &Url) -> Config {

@@ -23,7 +23,8 @@
 //! for peers that connect without a broker between; what is put to a plain name, without `amqp://`,
 //! goes to peers that attached a receiver to it. There is one connection per host and user, and on
 //! it one link per address; a connection that is lost is made anew by the next put to it, while
-//! subscriptions are told by [`Messenger::next`] and made anew by the application.
+//! subscriptions are told by [`Messenger::next`] and made anew by the application; with
+//! [`Builder::reconnect`] both are made again by themselves.
 //!
 //! A message is in the store from [`Messenger::put`] until its outcome; the store is bounded
 //! ([`Builder::store`]), so is what waits for [`Messenger::get`] ([`Builder::credit`]), and so are
@@ -43,6 +44,7 @@ mod outgoing;
 mod put;
 mod receive;
 mod receiving;
+mod reconnect;
 mod routes;
 mod sending;
 mod shared;
@@ -60,6 +62,7 @@ pub use incoming::Received;
 pub use messenger::{ConnectionInfo, Messenger, Span};
 pub use options::{Builder, Sampling};
 pub use outgoing::PutOptions;
+pub use reconnect::Reconnect;
 pub use state::Outcome;
 pub use tracker::{Counts, Status, Tracker};
 

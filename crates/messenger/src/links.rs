@@ -1,5 +1,6 @@
 //! What a connection's events do: links come and go, credit, deliveries and outcomes arrive.
 
+use crate::reconnect::{Loss, is_permanent};
 use crate::state::{End, State, Subscription};
 use crate::tracker::Status;
 use crate::{Error, PeerId, SenderId, SubscriptionId};
@@ -48,6 +49,8 @@ impl State {
     fn on_open(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id).filter(|peer| !peer.is_inbound) else { return };
         peer.session = peer.io.as_mut().and_then(|io| io.engine_mut().begin().ok());
+        peer.opened_at = Some(self.clock.now());
+        peer.attempts.was_open = true;
         let senders = self.senders.iter().filter(|(_, sender)| sender.peer == Some(id));
         let senders: Vec<_> = senders.map(|(id, _)| id).collect();
         senders.into_iter().for_each(|sender| self.attach_sender(sender));
@@ -120,7 +123,7 @@ impl State {
                 if let Some(subscription) = self.subscriptions.get_mut(subscription) {
                     subscription.is_attached = true;
                 }
-                self.start_demand(subscription);
+                self.resume_demand(subscription);
             }
             _ => {}
         }
@@ -196,6 +199,10 @@ impl State {
 
     fn link_gone(&mut self, id: PeerId, link: LinkId, error: Option<AmqpError>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
+        let goes_with_it = peer.io.as_ref().is_some_and(|io| io.engine().is_closed());
+        if goes_with_it && !peer.is_inbound {
+            return;
+        }
         let Some(end) = peer.links.remove(link) else { return };
         let error = error.unwrap_or_else(|| {
             AmqpError::new(condition::DETACH_FORCED, "it was detached without a reason")
@@ -224,7 +231,7 @@ impl State {
         let Some(gone) = self.subscriptions.remove(id) else { return };
         let is_inbound = self.peers.get(gone.peer).is_some_and(|peer| peer.is_inbound);
         // Before that, the call that subscribes learns it from its fate.
-        if gone.is_attached && !is_inbound && !self.is_stopping {
+        if (gone.is_attached || gone.is_resumed) && !is_inbound && !self.is_stopping {
             self.receive_failures.push(error.clone());
         }
         let _ = gone.fate.set(error);
@@ -237,15 +244,27 @@ impl State {
         let error = error.unwrap_or_else(|| {
             AmqpError::new(condition::CONNECTION_FORCED, "it was closed without a reason")
         });
-        let error = match peer.session {
+        let is_permanent = is_permanent(&error);
+        let error = match peer.opened_at {
             Some(_) => Error::Peer { peer: name, what: "connection", error },
             None => Error::Connect { peer: name, reason: error.to_string() },
         };
-        self.lost(id, &error);
+        self.lost(id, &Loss { error, is_permanent });
     }
 
     /// A connection is gone, or could not be made.
-    pub(crate) fn lost(&mut self, id: PeerId, error: &Error) {
+    pub(crate) fn lost(&mut self, id: PeerId, loss: &Loss) {
+        if !self.succeed(id, loss) {
+            self.give_up(id, &loss.error);
+        }
+        // One with a socket is removed once all is written.
+        if self.peers.get(id).is_some_and(|peer| peer.io.is_none()) {
+            self.peers.remove(id);
+        }
+        self.is_changed = true;
+    }
+
+    fn give_up(&mut self, id: PeerId, error: &Error) {
         self.hosts.retain(|_, peer| *peer != id);
         let senders = self.senders.iter().filter(|(_, sender)| sender.peer == Some(id));
         let senders: Vec<_> = senders.map(|(id, _)| id).collect();
@@ -255,11 +274,6 @@ impl State {
         for subscription in subscriptions {
             self.subscription_gone(subscription, error.clone());
         }
-        // One with a socket is removed once all is written.
-        if self.peers.get(id).is_some_and(|peer| peer.io.is_none()) {
-            self.peers.remove(id);
-        }
-        self.is_changed = true;
     }
 }
 
@@ -271,6 +285,7 @@ impl Subscription {
             peer,
             link: None,
             is_attached: false,
+            is_resumed: false,
             is_draining: false,
             waiting: 0,
             demand: 0,

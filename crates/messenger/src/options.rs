@@ -1,6 +1,7 @@
 //! What a messenger is built with.
 
 use crate::Messenger;
+use crate::reconnect::Reconnect;
 use crate::routes::Routes;
 use hopline_driver::SocketOptions;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub struct Builder {
     pub(crate) sampling: Sampling,
     pub(crate) routes: Routes,
     pub(crate) rewrites: Routes,
+    pub(crate) reconnect: Option<Reconnect>,
 }
 
 impl Default for Builder {
@@ -56,6 +58,7 @@ impl Default for Builder {
             sampling: Sampling::All,
             routes: Routes::default(),
             rewrites: Routes::default(),
+            reconnect: None,
         }
     }
 }
@@ -162,6 +165,21 @@ impl Builder {
     #[must_use]
     pub fn rewrite(mut self, pattern: impl Into<String>, address: impl Into<String>) -> Self {
         self.rewrites.add(pattern.into(), address.into());
+        self
+    }
+
+    /// Makes a connection again that was open and is lost, with its subscriptions, until the peer
+    /// gives a reason that will not pass (no access, another protocol, a certificate that does not
+    /// fit): only then [`Messenger::next`] and [`Messenger::send`] tell it. Off by default.
+    ///
+    /// Messages that were put and not sent are sent then. Those that were sent and have no outcome
+    /// are [`Status::Aborted`](crate::Status::Aborted), and an error of [`Messenger::send`]: they
+    /// may have arrived. What came and was not taken is dropped, as it comes again unless it was
+    /// sent settled; what was taken and has no outcome may come again, and settling it is
+    /// [`Error::LinkGone`](crate::Error::LinkGone). A link that the peer detaches is not made again.
+    #[must_use]
+    pub const fn reconnect(mut self, reconnect: Reconnect) -> Self {
+        self.reconnect = Some(reconnect);
         self
     }
 

@@ -91,6 +91,14 @@ impl State {
         }
     }
 
+    /// A subscription is attached: the demand is as it was before if it was attached before.
+    pub(crate) fn resume_demand(&mut self, id: SubscriptionId) {
+        match self.subscriptions.get(id) {
+            Some(subscription) if subscription.is_resumed => self.grant(id),
+            _ => self.start_demand(id),
+        }
+    }
+
     /// A subscription comes under the demand. Credit can't be taken back, since messages may be on
     /// their way for it: the sender is asked to use it up first.
     pub(crate) fn start_demand(&mut self, id: SubscriptionId) {

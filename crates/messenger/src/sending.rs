@@ -188,7 +188,12 @@ impl State {
         self.abort(Vec::new(), |_| true);
     }
 
-    fn abort(&mut self, mut gone: Vec<(u64, usize)>, is_gone: impl Fn(&InFlight) -> bool) -> usize {
+    /// Ends what is `gone` (trackers and octets), and what was sent and `is_gone`; how many.
+    pub(crate) fn abort(
+        &mut self,
+        mut gone: Vec<(u64, usize)>,
+        is_gone: impl Fn(&InFlight) -> bool,
+    ) -> usize {
         self.in_flight.retain(|_, sent| {
             let is_gone = is_gone(sent);
             if is_gone {

@@ -4,6 +4,7 @@ use crate::failures::{Failures, Fate};
 use crate::incoming::{Place, Received};
 use crate::options::{Builder, Sampling};
 use crate::outgoing::Stored;
+use crate::reconnect::Attempts;
 use crate::tracker::{Counts, Number, Status, Tracker};
 use crate::window::Window;
 use crate::{Error, PeerId, SenderId, SubscriptionId};
@@ -15,6 +16,7 @@ use slab::Slab;
 use slotmap::{SecondaryMap, SlotMap};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -50,6 +52,9 @@ pub(crate) struct Peer {
     pub(crate) is_awake: bool,
     /// A peer that connected to us.
     pub(crate) is_inbound: bool,
+    /// When both ends had opened.
+    pub(crate) opened_at: Option<Instant>,
+    pub(crate) attempts: Attempts,
 }
 
 impl Peer {
@@ -62,6 +67,8 @@ impl Peer {
             wake: Arc::default(),
             is_awake: false,
             is_inbound,
+            opened_at: None,
+            attempts: Attempts::default(),
         }
     }
 
@@ -96,6 +103,8 @@ pub(crate) struct Subscription {
     pub(crate) link: Option<LinkId>,
     /// Attached at both ends.
     pub(crate) is_attached: bool,
+    /// It was attached on a connection before this one.
+    pub(crate) is_resumed: bool,
     /// The sender was asked to use up its credit; until it has, none is granted.
     pub(crate) is_draining: bool,
     /// Messages of it that wait for `get`.
@@ -146,6 +155,8 @@ pub(crate) struct State {
     pub(crate) puts: u32,
     pub(crate) peers: SlotMap<PeerId, Peer>,
     pub(crate) hosts: HashMap<Host, PeerId>,
+    /// Who takes the place of a connection that is gone, and how long to wait before it is made.
+    pub(crate) successors: HashMap<PeerId, (PeerId, Duration)>,
     pub(crate) senders: SlotMap<SenderId, Sender>,
     pub(crate) by_address: HashMap<String, SenderId>,
     pub(crate) subscriptions: SlotMap<SubscriptionId, Subscription>,
@@ -180,6 +191,7 @@ impl State {
             puts: 0,
             peers: SlotMap::with_key(),
             hosts: HashMap::new(),
+            successors: HashMap::new(),
             senders: SlotMap::with_key(),
             by_address: HashMap::new(),
             subscriptions: SlotMap::with_key(),

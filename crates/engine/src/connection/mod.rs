@@ -220,6 +220,12 @@ impl Connection {
         self.reading == Reading::Over
     }
 
+    /// Whether the connection is over for its links: [`crate::Event::Closed`] was told, or is among
+    /// the events that wait.
+    pub const fn is_closed(&self) -> bool {
+        self.told_closed
+    }
+
     /// The user that SASL let in.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
