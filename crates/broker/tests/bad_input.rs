@@ -102,7 +102,7 @@ async fn a_message_that_is_none_is_rejected_and_the_next_one_taken() {
     let wrong: [&[u8]; 5] = [
         b"",
         b"\xff\xff\xff",
-        b"\x00\x53\x70\x45",
+        b"\x00\x53\x75",
         b"\x00\x53\x77\x40\x00\x53\x70\x45",
         b"\x00\x53\x72\xd1\xff\xff\xff\xff\x00\x00\x00\x02\x00\x53\x77\x40",
     ];

@@ -70,7 +70,9 @@ fn map_section(code: u8, key: &[u8], value: &[u8]) -> Vec<u8> {
 
 /// Messages without a header, annotations or anything else that is not passed on as it is.
 fn bare_messages() -> Vec<Vec<u8>> {
-    let bodies: [&[u8]; 8] = [
+    let bodies: [&[u8]; 9] = [
+        // None at all, as some send a body of null.
+        b"\x00\x53\x73\x45",
         b"\x00\x53\x75\xa0\x00",
         b"\x00\x53\x75\xb0\x00\x00\x00\x01x",
         b"\x00\x53\x75\xa0\x01a\x00\x53\x75\xa0\x00\x00\x53\x75\xa0\x01b",
@@ -128,8 +130,8 @@ async fn what_is_no_message_costs_no_more_than_its_link() {
         // No sections at all.
         b"\xa1\x01x".to_vec(),
         b"\x45".to_vec(),
-        // No body; out of order; repeated; of two kinds.
-        b"\x00\x53\x70\x45".to_vec(),
+        Vec::new(),
+        // Out of order; repeated; of two kinds.
         [&data[..], b"\x00\x53\x70\x45"].concat(),
         [b"\x00\x53\x70\x45", b"\x00\x53\x70\x45", &data[..]].concat(),
         [value_section(b"\x40"), value_section(b"\x40")].concat(),
@@ -286,7 +288,7 @@ async fn a_deadline_is_set_once_and_the_ttl_shrinks_from_broker_to_broker() {
         // It is given back, and has no more time for that.
         client.settle(&delivery, DeliveryState::Released).await;
     }
-    assert!(left.windows(2).all(|pair| pair[1] + 60 <= pair[0]), "{left:?}");
+    assert!(left.windows(2).all(|pair| pair[1] + 30 <= pair[0]), "{left:?}");
     tokio::time::sleep(Duration::from_millis(1000)).await;
     for hop in ["a", "b", "c"] {
         let receiver = client.receiver(hop, 1).await;
