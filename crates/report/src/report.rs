@@ -85,6 +85,7 @@ impl Report {
             Record::Summary(summary) => {
                 self.counts.received = self.counts.received.saturating_add(summary.received);
             }
+            Record::Kernel(_) | Record::Connection(_) => {}
             Record::Other => self.counts.unknown += 1,
         }
         Ok(())

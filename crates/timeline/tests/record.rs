@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test reports by panicking")]
 
 use hopline_timeline::record::{
-    HeaderRecord, MAX_LINE_OCTETS, MessageInfo, MessageRecord, Record, Schema, SocketRecord,
-    SummaryRecord, UntimedRecord,
+    ConnectionRecord, HeaderRecord, Held, HeldRecord, KernelRecord, KernelStamp, MAX_LINE_OCTETS,
+    MessageInfo, MessageRecord, Record, Schema, SocketRecord, SummaryRecord, TcpRecord,
+    UntimedRecord,
 };
 use hopline_timeline::{
     ClockDomain, ClockKind, Instant, Node, Stamp, Timeline, TimelineError, TimelineId,
@@ -128,8 +129,59 @@ fn an_untimed_message_and_a_summary() {
 }
 
 #[test]
+fn what_the_kernel_did() {
+    let at = Instant::from_nanos;
+    let record = KernelRecord {
+        node: "pub".into(),
+        id: [1; 16],
+        send: Some(at(-5)),
+        held: Some(Held::Nagle),
+        stamps: vec![
+            KernelStamp { stage: 13, at: Some(at(7)), upper_bound: true, retransmitted: false },
+            KernelStamp { stage: 14, at: Some(at(8)), upper_bound: false, retransmitted: true },
+        ],
+        ..Default::default()
+    };
+    let text = concat!(
+        r#"{"hopline":"kernel","schema":1,"node":"pub","id":"01010101010101010101010101010101","#,
+        r#""send_ns":"-5","held":"nagle","#,
+        r#""stamps":[{"stage":"KERNEL_SCHED","at_ns":"7","upper_bound":true},"#,
+        r#"{"stage":"KERNEL_SEND","at_ns":"8","retransmitted":true}]}"#,
+    );
+    assert_both_ways(Record::Kernel(record.clone()), text);
+    let later = Record::parse_line(text.replace("nagle", "dusk").as_bytes());
+    let unknown = KernelRecord { held: Some(Held::Unknown), ..record };
+    assert_eq!(later, Ok(Record::Kernel(unknown)));
+    for &held in Held::ALL {
+        assert_eq!(Held::from_name(held.name()), Some(held));
+    }
+}
+
+#[test]
+fn what_passed_over_a_connection() {
+    let tcp = TcpRecord { busy_us: Some(u64::MAX), retransmits: 2, ..TcpRecord::default() };
+    let record = ConnectionRecord {
+        node: "pub".into(),
+        held: HeldRecord { nagle: u64::MAX, ..HeldRecord::default() },
+        tcp: Some(tcp),
+        ..Default::default()
+    };
+    let record = Record::Connection(record);
+    let text = line(&record);
+    assert!(text.contains(r#""nagle":"18446744073709551615""#), "{text}");
+    assert!(text.contains(r#""busy_us":"18446744073709551615""#), "{text}");
+    assert_eq!(Record::parse_line(text.as_bytes()), Ok(record));
+    // An old kernel tells less.
+    let text = text.replace(r#""busy_us":"18446744073709551615","#, "");
+    let Ok(Record::Connection(read)) = Record::parse_line(text.as_bytes()) else {
+        panic!("{text}")
+    };
+    assert_eq!(read.tcp.and_then(|tcp| tcp.busy_us), None);
+}
+
+#[test]
 fn what_a_later_version_adds_is_passed_over() {
-    let unknown = r#"{"hopline":"kernel","schema":1,"deep":[{"a":[[]]}],"at_ns":"7"}"#;
+    let unknown = r#"{"hopline":"weather","schema":1,"deep":[{"a":[[]]}],"at_ns":"7"}"#;
     assert_eq!(Record::parse_line(unknown.as_bytes()), Ok(Record::Other));
 
     let known = message(vec![stamp(9, 2, Some(1))]);

@@ -3,11 +3,15 @@
 //! One object a line; `docs/timeline.md` shows each kind. Integers of 64 bits are written as
 //! strings, since JSON readers that keep numbers as doubles would round them.
 
+mod connection;
+mod kernel;
 mod message;
 mod text;
 
 use serde::{Deserialize, Serialize};
 
+pub use connection::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, TcpRecord};
+pub use kernel::{Held, KernelRecord, KernelStamp};
 pub use message::{MessageInfo, MessageRecord, NodeRecord, StampRecord};
 pub use text::Schema;
 
@@ -27,6 +31,10 @@ pub enum Record {
     Message(MessageRecord),
     /// A message that carried none, or none that can be read.
     Untimed(UntimedRecord),
+    /// What a sender's kernel did with a message.
+    Kernel(KernelRecord),
+    /// What passed over a connection.
+    Connection(ConnectionRecord),
     /// What the writer saw in all.
     Summary(SummaryRecord),
     /// A kind of record that this version does not know; readers pass over it.

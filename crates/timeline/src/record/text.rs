@@ -76,6 +76,29 @@ pub(crate) mod decimal {
     }
 }
 
+/// The same, or null.
+pub(crate) mod decimal_option {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(
+        value: &Option<u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => serializer.collect_str(value),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<u64>, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Number(#[serde(with = "decimal")] u64);
+        Ok(Option::<Number>::deserialize(deserializer)?.map(|Number(value)| value))
+    }
+}
+
 /// An instant in ns as a string, or null where the slot was not filled in.
 pub(crate) mod instant {
     use super::*;
@@ -136,6 +159,31 @@ pub(crate) mod wait {
             read_text(d, "what the message waited for", |name| Some(Wait::from_name(name)))
         }
         Ok(Option::<Name>::deserialize(deserializer)?.and_then(|Name(wait)| wait))
+    }
+}
+
+/// Why octets were held back, by its name; a name that is not known is [`Held::Unknown`].
+pub(crate) mod held {
+    use super::*;
+    use crate::record::Held;
+
+    pub(crate) fn serialize<S: Serializer>(
+        held: &Option<Held>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        held.map(Held::name).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Held>, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Name(#[serde(deserialize_with = "by_name")] Held);
+        fn by_name<'de, D: Deserializer<'de>>(d: D) -> Result<Held, D::Error> {
+            let read = |name: &str| Some(Held::from_name(name).unwrap_or(Held::Unknown));
+            read_text(d, "why octets were held back", read)
+        }
+        Ok(Option::<Name>::deserialize(deserializer)?.map(|Name(held)| held))
     }
 }
 
