@@ -1,5 +1,6 @@
 //! A message that came.
 
+use crate::foreign;
 use crate::tracker::Tracker;
 use crate::{Error, PeerId};
 use bytes::Bytes;
@@ -71,12 +72,16 @@ impl Received {
     }
 
     /// The timeline with our own stamps: RECEIVE, DESERIALIZE (the frame; sections are decoded when
-    /// asked for), QUEUE_EVENT, NEXT_EVENT. `None`: the message carries none that can be read. With
+    /// asked for), QUEUE_EVENT, NEXT_EVENT; before them FOREIGN_INGRESS and FOREIGN_SENT, where a
+    /// broker of another make has left its own annotations (`x-opt-ingress-time` and the like).
+    /// `None`: the message carries no timeline that can be read. With
     /// [`Sampling::Off`](crate::Sampling::Off) our own stamps are left out.
     pub fn timeline(&self) -> Option<Timeline> {
-        let mut octets = self.carried()?.to_vec();
+        let (carried, foreign) = self.carried()?;
+        let mut octets = carried.to_vec();
         if let Some(node) = &self.node {
             let mut stamps = Appender::new(&mut octets, 0)?;
+            foreign::append(&mut stamps, &foreign);
             stamps.node(node);
             stamps.stamp(Stage::Receive, 0, self.delivery.received);
             stamps.stamp(Stage::Deserialize, 0, self.queued_at);
@@ -88,23 +93,27 @@ impl Received {
 
     /// Whether something is under the timeline's name, readable or not.
     pub fn has_annotation(&self) -> bool {
-        self.annotation().is_some()
+        self.annotations().0.is_some()
     }
 
-    fn carried(&self) -> Option<&[u8]> {
-        let octets = read_binary(&mut Reader::new(self.annotation()?)).ok()?;
-        is_timeline(octets).then_some(octets)
+    fn carried(&self) -> Option<(&[u8], Vec<foreign::Stamp>)> {
+        let (timeline, foreign) = self.annotations();
+        let octets = read_binary(&mut Reader::new(timeline?)).ok()?;
+        is_timeline(octets).then_some((octets, foreign))
     }
 
-    fn annotation(&self) -> Option<&[u8]> {
+    /// What is under the timeline's name, and the stamps of others.
+    fn annotations(&self) -> (Option<&[u8]>, Vec<foreign::Stamp>) {
+        let (mut timeline, mut foreign) = (None, Vec::new());
         let payload = &self.delivery.payload;
-        let map = Layout::scan(payload).ok()?.message_annotations?;
-        let mut found = None;
-        annotation(payload.get(map)?, |name, _, value| {
-            if name == Some(ANNOTATION.as_bytes()) {
-                found = Some(value);
-            }
-        });
-        found
+        let map = Layout::scan(payload).ok().and_then(|layout| layout.message_annotations);
+        if let Some(map) = map.and_then(|map| payload.get(map)) {
+            annotation(map, |name, _, value| match name {
+                Some(name) if name == ANNOTATION.as_bytes() => timeline = Some(value),
+                Some(name) => foreign.extend(foreign::stamp(name, value)),
+                None => {}
+            });
+        }
+        (timeline, foreign)
     }
 }

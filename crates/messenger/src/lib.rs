@@ -36,6 +36,7 @@
 mod connection;
 mod error;
 mod failures;
+mod foreign;
 mod incoming;
 mod links;
 mod messenger;
