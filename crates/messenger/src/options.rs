@@ -170,13 +170,13 @@ impl Builder {
 
     /// Makes a connection again that was open and is lost, with its subscriptions, until the peer
     /// gives a reason that will not pass (no access, another protocol, a certificate that does not
-    /// fit): only then [`Messenger::next`] and [`Messenger::send`] tell it. Off by default.
+    /// fit): only then [`Messenger::next`] tells it. Off by default.
     ///
     /// Messages that were put and not sent are sent then. Those that were sent and have no outcome
     /// are [`Status::Aborted`](crate::Status::Aborted), and an error of [`Messenger::send`]: they
     /// may have arrived. What came and was not taken is dropped, as it comes again unless it was
     /// sent settled; what was taken and has no outcome may come again, and settling it is
-    /// [`Error::LinkGone`](crate::Error::LinkGone). A link that the peer detaches is not made again.
+    /// [`Error::LinkGone`](crate::Error::LinkGone). A link that the peer detaches stays gone.
     #[must_use]
     pub const fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = Some(reconnect);
