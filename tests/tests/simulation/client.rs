@@ -1,6 +1,6 @@
 //! A client: an engine, its way to the broker, and what its user remembers of each link.
 
-use crate::ledger::{Entry, PRIORITY, Uid};
+use crate::ledger::{Entry, PRIORITY, Post, Uid};
 use hopline_broker::simulation::PeerId;
 use hopline_broker::simulation::peer::wire::{Role, Serial};
 use hopline_broker::simulation::peer::{ClientSasl, Config, Connection, LinkId, SessionId};
@@ -21,6 +21,8 @@ pub enum Kind {
     Browser,
     /// A consumer of a topic.
     Subscriber,
+    /// It declares and discharges transactions.
+    Control,
 }
 
 /// A message of a subscriber, who has a copy of its own.
@@ -63,6 +65,8 @@ pub struct Link {
     pub lowest: u8,
     /// Deliveries that wait for an outcome.
     pub unsettled: Vec<(Serial, usize)>,
+    /// What was sent to a coordinator and has no outcome yet.
+    pub unsettled_sent: Vec<u64>,
     pub copies: BTreeMap<usize, Copy>,
     /// Copies that are not to come again.
     pub barred: BTreeSet<usize>,
@@ -89,6 +93,7 @@ impl Link {
             last: BTreeMap::new(),
             lowest: u8::MAX,
             unsettled: Vec::new(),
+            unsettled_sent: Vec::new(),
             copies: BTreeMap::new(),
             barred: BTreeSet::new(),
         }
@@ -102,7 +107,8 @@ impl Link {
     /// A message has come: in its order, if that is known.
     pub fn check_order(&mut self, number: usize, entry: &Entry, is_first: bool) {
         let uid = self.uid;
-        if !(is_first || self.kind == Kind::Browser || self.is_last) {
+        // A message of a transaction comes to its queue by the commit.
+        if entry.post != Post::None || !(is_first || self.kind == Kind::Browser || self.is_last) {
             return;
         }
         let level = if self.node == PRIORITY { entry.priority } else { 0 };
@@ -116,7 +122,7 @@ impl Link {
 
     pub fn role(&self) -> Role {
         match self.kind {
-            Kind::Publisher | Kind::Relay => Role::Sender,
+            Kind::Publisher | Kind::Relay | Kind::Control => Role::Sender,
             Kind::Consumer | Kind::Browser | Kind::Subscriber => Role::Receiver,
         }
     }

@@ -14,6 +14,7 @@ impl World {
         self.come_to_rest();
         let faults = self.sim.faults();
         assert!(faults.is_empty(), "{faults:?}");
+        assert!(!self.is_discharging(), "a transaction was never discharged");
         for at in 0..self.clients.len() {
             let Some(client) = &self.clients[at] else { continue };
             assert!(client.done.is_empty(), "the broker has not read what was written");
@@ -78,6 +79,7 @@ impl World {
 
     /// All consumers get as much credit as they can use: subscribers then have all they should.
     fn satisfy(&mut self) {
+        (0..self.clients.len()).for_each(|at| self.discharge(at, false));
         for (at, id) in self.each_link(|link| link.is_attached) {
             self.grant_to(at, id, 10_000);
         }

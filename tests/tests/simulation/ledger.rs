@@ -30,6 +30,19 @@ pub enum Told {
     Refused,
 }
 
+/// How far a message that is sent in a transaction has got.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Post {
+    /// It is sent in none.
+    None,
+    Held,
+    /// The transaction is discharged, and not as failed: it may come.
+    Due,
+    Over,
+    /// It was rolled back: it never comes.
+    Undone,
+}
+
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub node: String,
@@ -48,6 +61,9 @@ pub struct Entry {
     pub rejected: bool,
     /// The broker has heard one of both.
     pub done: bool,
+    pub post: Post,
+    /// A consumer accepted it in a transaction that is not discharged.
+    pub is_retired: bool,
     /// Some link is not to get it again.
     pub barred: bool,
     /// It was received as a dead letter.
@@ -125,6 +141,8 @@ impl Ledger {
             accepted: false,
             rejected: false,
             done: false,
+            post: Post::None,
+            is_retired: false,
             barred: false,
             dead: false,
         });
@@ -170,6 +188,7 @@ impl Ledger {
         assert!(!entry.dead, "message {number} was a dead letter, and delivered again: {entry:?}");
         assert_eq!(entry.holder, None, "message {number} is out twice, the second time to {to}");
         let entry = &mut self.entries[number];
+        entry.is_retired = false;
         if settled {
             (entry.accepted, entry.done) = (true, true);
         } else {
@@ -201,7 +220,11 @@ impl Ledger {
                 && entry.told == Told::Accepted
                 && entry.expires.is_none()
                 && entry.holder.is_none()
-                && !(entry.accepted || entry.rejected || entry.barred || entry.dead)
+                && !(entry.is_retired
+                    || entry.accepted
+                    || entry.rejected
+                    || entry.barred
+                    || entry.dead)
         };
         let is_exact = !self.is_lossy(address) && self.max_deliveries.is_none();
         let entries = self.entries().filter(|_| is_exact);

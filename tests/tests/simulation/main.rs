@@ -12,6 +12,7 @@ mod found;
 mod ledger;
 mod ops;
 mod told;
+mod txn;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

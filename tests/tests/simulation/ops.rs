@@ -5,7 +5,7 @@ use crate::ledger::{Draft, LOOSE, PARTS};
 use crate::world::{TOPICS, World};
 use hopline_broker::simulation::peer::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_broker::simulation::peer::wire::outcome::{Modified, Received, Rejected};
-use hopline_broker::simulation::peer::wire::terminus::{Source, Target, TargetKind};
+use hopline_broker::simulation::peer::wire::terminus::{Coordinator, Source, Target, TargetKind};
 use hopline_broker::simulation::peer::wire::{
     DeliveryState, DeliveryTag, Fields, Role, Symbol, Value,
 };
@@ -38,7 +38,9 @@ impl World {
             68 if self.one_in(2) => self.cut(at),
             69 if self.one_in(3) => self.close(at),
             70 if self.one_in(3) => self.steal(at),
-            71..=74 => self.pay(at),
+            71..=72 => self.pay(at),
+            73 => self.transact(at),
+            74 => self.retire_some(at),
             75 => drop(self.turn_leaving()),
             76 if self.one_in(2) => self.check_at_rest(),
             _ => self.carry(at),
@@ -97,7 +99,8 @@ impl World {
 
     /// Attaches a link under the name of one that is attached.
     fn steal(&mut self, at: usize) {
-        let attached = self.links_of(at, |link| link.is_attached && !link.owns_node);
+        let attached = self
+            .links_of(at, |link| link.is_attached && !link.owns_node && link.kind != Kind::Control);
         let Some(victim) = self.pick(&attached) else { return };
         let Some(old) = self.link(at, victim) else { return };
         let (name, kind, node) = (old.name.clone(), old.kind, old.node.clone());
@@ -168,6 +171,10 @@ impl World {
             let Some(client) = &mut self.clients[at] else { return };
             let Some(old) = client.links.get_mut(&id) else { continue };
             old.is_given_up = true;
+            let uid = old.uid;
+            self.abandon(uid);
+            let Some(client) = &mut self.clients[at] else { return };
+            let Some(old) = client.links.get_mut(&id) else { continue };
             let (uid, held) = (old.uid, std::mem::take(&mut old.unsettled));
             client.done.retain(|done| done.uid != uid);
             for (_, number) in held {
@@ -190,7 +197,7 @@ impl World {
         }
     }
 
-    fn send_one(&mut self, at: usize, id: LinkId) -> bool {
+    pub fn send_one(&mut self, at: usize, id: LinkId) -> bool {
         let now = self.sim.now();
         let Some(client) = &mut self.clients[at] else { return false };
         if client.engine.send_block(id).is_some() {
@@ -217,8 +224,13 @@ impl World {
             token: number as u64,
             bare: octets.into(),
         };
+        let posting = self.posting(at).filter(|_| self.random.bool());
         let Some(client) = &mut self.clients[at] else { return false };
+        client.engine.set_delivery_state(id, posting.as_ref().map(|(_, state)| state.clone()));
         client.engine.send(id, outgoing, |_| None).expect("it may send");
+        if let Some((control, _)) = posting {
+            self.posted(control, number);
+        }
         self.note("send", publisher.into(), number as u64);
         true
     }
@@ -365,7 +377,10 @@ fn options(link: &Link) -> AttachOptions {
             filter: link.part.map(selector),
             ..Source::default()
         },
-        target: TargetKind::Target(Target { address, ..Target::default() }),
+        target: match link.kind {
+            Kind::Control => TargetKind::Coordinator(Coordinator { capabilities: Vec::new() }),
+            _ => TargetKind::Target(Target { address, ..Target::default() }),
+        },
         snd_settle_mode: match link.settled {
             Some(true) => SenderSettleMode::Settled,
             Some(false) => SenderSettleMode::Unsettled,

@@ -1,14 +1,17 @@
 //! What the engines of clients tell, held against the rules.
 
 use crate::client::{Copy, Kind, Link, Owed};
-use crate::ledger::{DEAD, Told, read};
+use crate::ledger::{DEAD, Post, Told, read};
+use crate::txn::DISCHARGE;
 use crate::world::World;
 use hopline_broker::simulation::peer::wire::performative::Attach;
 use hopline_broker::simulation::peer::wire::{AmqpError, DeliveryState, Role, Symbol, condition};
 use hopline_broker::simulation::peer::{Delivery, Event, LinkId};
 
 /// Why a broker may end a link of a client that makes no mistake.
-const PLAUSIBLE: [Symbol; 4] = [
+const PLAUSIBLE: [Symbol; 6] = [
+    condition::ROLLBACK,
+    condition::UNKNOWN_ID,
     condition::RESOURCE_LIMIT_EXCEEDED,
     condition::RESOURCE_DELETED,
     condition::RESOURCE_LOCKED,
@@ -62,7 +65,13 @@ impl World {
                 if !settled {
                     client.owed.push(Owed::Settle(link, id));
                 }
-                self.on_outcome(token as usize, state, settled);
+                match state {
+                    _ if token >= DISCHARGE => self.on_control(at, link, token, state),
+                    Some(DeliveryState::Transactional(state)) => {
+                        self.on_posted(token as usize, &state);
+                    }
+                    _ => self.on_outcome(token as usize, state, settled),
+                }
             }
             Event::Drained { link } => {
                 let Some(link) = self.link(at, link) else { return };
@@ -119,7 +128,8 @@ impl World {
         if link.owns_node {
             self.dynamic.retain(|address| *address != link.node);
         }
-        if link.kind == Kind::Publisher || link.kind == Kind::Relay {
+        self.abandon(link.uid);
+        if link.role() == Role::Sender {
             return;
         }
         let node = self.ledger.node(&link.node);
@@ -160,6 +170,8 @@ impl World {
         if !settled {
             link.unsettled.push((id, number));
         }
+        let is_there = matches!(entry.post, Post::None | Post::Due | Post::Over);
+        assert!(is_there, "message {number} of a transaction was delivered: {entry:?}");
         assert!(link.wants(&entry), "link {uid} does not want message {number}: {entry:?}");
         if node != DEAD {
             link.check_order(number, &entry, header.first_acquirer);
@@ -168,7 +180,7 @@ impl World {
             Kind::Subscriber => link.copy(number, settled),
             Kind::Consumer if is_copy => self.ledger.deliver_copy(number),
             Kind::Consumer => self.ledger.deliver(number, &node, uid, settled),
-            Kind::Browser | Kind::Publisher | Kind::Relay => {}
+            Kind::Browser | Kind::Publisher | Kind::Relay | Kind::Control => {}
         }
         self.ledger.deliveries += 1;
         self.note("delivery", uid.into(), number as u64);

@@ -3,10 +3,12 @@
 
 use crate::client::{Client, Link};
 use crate::ledger::{DEAD, LOOSE, Ledger, PRIORITY, Uid};
+use crate::txn::Txn;
 use hopline_broker::simulation::peer::{Config as EngineConfig, LinkId};
 use hopline_broker::simulation::timeline::Instant;
 use hopline_broker::simulation::{PeerId, PipeEnd, Sim};
 use hopline_broker::{Config, NodeConfig, Sampling};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Longer than any of these worlds lasts.
@@ -26,6 +28,8 @@ pub struct World {
     pub clients: Vec<Option<Client>>,
     /// Connections whose client has gone.
     pub leaving: Vec<(PeerId, PipeEnd)>,
+    /// Transactions, by their control links.
+    pub txns: BTreeMap<Uid, Txn>,
     /// Queues that are in use.
     pub queues: Vec<&'static str>,
     /// Addresses of dynamic nodes whose owner is there.
@@ -85,6 +89,7 @@ impl World {
             clients: (0..random.usize(2..=3)).map(|_| None).collect(),
             random,
             leaving: Vec::new(),
+            txns: BTreeMap::new(),
             queues: QUEUES.to_vec(),
             dynamic: Vec::new(),
             uids: 0,
