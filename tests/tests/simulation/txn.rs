@@ -59,7 +59,7 @@ impl World {
             None if !self.is_declaring(at, id) => {
                 self.control_with(at, id, DECLARE, Control::Declare(Declare { global_id: None }));
             }
-            Some(None) => self.discharge(at, fails),
+            Some(None) if self.one_in(3) => self.discharge(at, fails),
             _ => {}
         }
     }
@@ -127,15 +127,26 @@ impl World {
         }
     }
 
-    /// A consumer accepts one of its deliveries within its client's transaction.
+    /// Consumers accept deliveries within their client's transaction.
     pub fn retire_some(&mut self, at: usize) {
+        if self.posting(at).is_none() {
+            return self.transact(at);
+        }
+        for _ in 0..self.random.usize(1..5) {
+            self.retire_one(at);
+        }
+    }
+
+    fn retire_one(&mut self, at: usize) {
         let Some((_, control)) = self.control(at) else { return };
         let Some(client) = &mut self.clients[at] else { return };
         let may = |link: &Link| {
             let is_plain = !link.settles_second && !link.is_given_up;
             link.kind == Kind::Consumer && is_plain && !link.unsettled.is_empty()
         };
-        let Some(id) = client.links(may).first().copied() else { return };
+        let links = client.links(may);
+        let Some(id) = self.pick(&links) else { return };
+        let Some(client) = &mut self.clients[at] else { return };
         let Some(txn) = self.txns.get_mut(&control) else { return };
         let Some(state) = txn.state(Some(DeliveryState::Accepted)) else { return };
         let link = client.links.get_mut(&id).expect("it is there");
