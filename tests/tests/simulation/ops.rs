@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    pub fn send_one(&mut self, at: usize, id: LinkId) -> bool {
+    fn send_one(&mut self, at: usize, id: LinkId) -> bool {
         let now = self.sim.now();
         let Some(client) = &mut self.clients[at] else { return false };
         if client.engine.send_block(id).is_some() {
