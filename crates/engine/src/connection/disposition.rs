@@ -104,8 +104,9 @@ impl Connection {
         self.links.get(link).is_some_and(|link| link.local != Half::Ended)
     }
 
-    /// A link is detached, by either end: nothing is settled on it any more. To look through all that is unsettled
-    /// on its session has to be paid for by deliveries; until then it stays behind, as ghosts.
+    /// A link is detached, by either end: nothing is settled on it any more. To look through all
+    /// that is unsettled on its session has to be paid for by deliveries; until then it stays
+    /// behind, as ghosts.
     pub(super) fn drop_unsettled(&mut self, session: SessionId, link: LinkId) {
         let ever = self.links.get_mut(link).map(|link| std::mem::take(&mut link.unsettled_ever));
         let Some(session) = self.sessions.get_mut(session) else { return };

@@ -298,7 +298,8 @@ fn check_continuation(id: LinkId, partial: &Partial, transfer: &Transfer) -> Res
     if same {
         return Ok(());
     }
-    let text = "a delivery began, or changed its id, tag, format or transaction, before the last one was whole";
+    let text = "a delivery began, or changed its id, tag, format or transaction, before the last \
+                one was whole";
     Err(Fault::link(id, condition::INVALID_FIELD, text))
 }
 
