@@ -1,5 +1,5 @@
-//! What a transfer may say besides its payload, and what a delivery costs (part 2, 2.6.12 to 2.6.14,
-//! 2.7.5).
+//! What a transfer may say besides its payload, and what a delivery costs (part 2, 2.6.12 to
+//! 2.6.14, 2.7.5).
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
