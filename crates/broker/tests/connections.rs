@@ -1,4 +1,5 @@
-//! How many may connect, for how long without a word, and what is said to who speaks something else.
+//! How many may connect, for how long without a word, and what is said to who speaks something
+//! else.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 mod support;

@@ -27,7 +27,7 @@ fn holding(bodies: &[&str]) -> Broker {
     broker
 }
 
-/// A controller with a receiver of `q` that has taken all messages; their delivery-ids count from 0.
+/// A controller with a receiver of `q` that has taken all messages; delivery-ids count from 0.
 fn with_receiver(broker: &Broker, count: usize) -> Controller {
     let mut controller = Controller::open(broker);
     controller.receiver(1, "q", 1000);

@@ -62,7 +62,7 @@ fn a_map_is_short_while_its_size_with_the_count_fits_in_an_octet() {
         round_trip(&value);
         common::through_oracle::<Value, serde_amqp::Value>(&value);
     }
-    // 127 pairs of nulls are 254 elements; the count would fit with one pair more, but not the size.
+    // 127 pairs of nulls are 254 elements: the count would fit with a pair more, but not the size.
     for (pairs, code) in [(127, 0xc1), (128, 0xd1)] {
         let value = Value::Map(vec![(Value::Null, Value::Null); pairs]);
         assert_eq!(encode(&value)[0], code);
