@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hopline_report::{Error, Format, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer};
+use hopline_report::{Error, Format, Late, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer};
 use hopline_timeline::TimelineId;
 
 const EXIT_STATUS: &str = "\
@@ -32,6 +32,10 @@ struct Arguments {
     /// Show the trace of the message with this timeline id (32 hexadecimal digits); repeatable
     #[arg(long, value_name = "HEX")]
     id: Vec<TimelineId>,
+    /// Name the causes of what took longer than so many times its median, or than a time such as
+    /// 5ms
+    #[arg(long, value_name = "FACTOR", default_value = "5", value_parser = late)]
+    late: Late,
     /// Print one JSON object; nanoseconds are strings
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -62,14 +66,26 @@ fn run(options: &Options) -> Result<Outcome, Error> {
 }
 
 fn options(arguments: Arguments) -> Options {
-    let Arguments { trace, slowest, id, json, csv, files } = arguments;
+    let Arguments { trace, slowest, id, late, json, csv, files } = arguments;
     let format = match (json, csv) {
         (true, _) => Format::Json,
         (_, true) => Format::Csv,
         _ => Format::Text,
     };
     let (first, slowest) = (trace.unwrap_or_default(), slowest.unwrap_or_default());
-    Options { files, wanted: Wanted { first, slowest, ids: id }, format }
+    Options { files, wanted: Wanted { first, slowest, ids: id }, format, late }
+}
+
+/// A factor such as 5 or 2.5, or a time such as 5ms.
+fn late(text: &str) -> Result<Late, String> {
+    const WHAT: &str = "neither a number of at least 1 nor a time such as 5ms";
+    if let Ok(factor) = text.parse::<f64>() {
+        let thousandths = factor * 1_000.0;
+        let fits = (1_000.0..=f64::from(u32::MAX)).contains(&thousandths);
+        return if fits { Ok(Late::Times(thousandths as u32)) } else { Err(WHAT.to_owned()) };
+    }
+    let time = humantime::parse_duration(text).map_err(|_| WHAT.to_owned())?;
+    i64::try_from(time.as_nanos()).map(Late::Over).map_err(|_| "too long".to_owned())
 }
 
 fn up_to_limit(text: &str) -> Result<usize, String> {

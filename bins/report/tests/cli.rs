@@ -107,6 +107,8 @@ fn bad_usage_is_status_2_and_says_what_is_wrong() {
         (&["--trace", "1001"], "at most 1000"),
         (&["--trace=-1"], "not a number"),
         (&["--slowest", "many"], "not a number"),
+        (&["--late", "0.9"], "a time such as 5ms"),
+        (&["--late", "soon"], "a time such as 5ms"),
         (&["--id", "xyz"], "32 hexadecimal digits"),
         (&["--histogram"], "--histogram"),
     ];
@@ -120,10 +122,28 @@ fn bad_usage_is_status_2_and_says_what_is_wrong() {
 #[test]
 fn help_names_every_option_and_the_exit_status() {
     let help = run(&["--help"]);
-    for part in ["--trace <N>", "--slowest <N>", "--id <HEX>", "--json", "--csv", "Exit status"] {
+    for part in [
+        "--trace <N>",
+        "--slowest <N>",
+        "--id <HEX>",
+        "--late <FACTOR>",
+        "--json",
+        "--csv",
+        "Exit status",
+    ] {
         assert!(text(&help.stdout).contains(part), "{part}");
     }
     assert!(text(&run(&["--version"]).stdout).starts_with("hopline-report "));
+}
+
+#[test]
+fn what_is_late_can_be_said_as_a_factor_or_a_time() {
+    let counted = |late: &str| {
+        let told = run(&["--late", late, &chain()]);
+        let lines = text(&told.stdout).lines().skip_while(|line| !line.starts_with("late (over"));
+        lines.filter(|line| line.starts_with("no-credit  ")).count()
+    };
+    assert_eq!((counted("5"), counted("2.5"), counted("500ms"), counted("1ms")), (2, 2, 0, 2));
 }
 
 #[test]

@@ -89,6 +89,20 @@ impl Distribution {
         units::mean(self.sum_ns, self.count())
     }
 
+    /// The samples above a delay of at least 0: how many, and the sum of them to three digits.
+    pub(crate) fn above(&self, ns: i64) -> (u64, i128) {
+        let limit = ns.max(0).unsigned_abs();
+        let above = self.at_least_zero.iter_recorded();
+        let above = above.filter(|value| value.value_iterated_to() > limit);
+        let (count, sum) = above.fold((0, 0), |(count, sum), value| {
+            let here = value.count_since_last_iteration();
+            let middle = self.at_least_zero.median_equivalent(value.value_iterated_to());
+            (count + here, sum + i128::from(here) * i128::from(middle))
+        });
+        let most = i128::from(count) * i128::from(self.max_ns().unwrap_or(0));
+        (count, sum.min(most))
+    }
+
     /// The delay that `per_mille` thousandths of the samples don't exceed (500 is the median);
     /// absent where nothing was measured. Never outside `min_ns()..=max_ns()`.
     pub(crate) fn percentile_ns(&self, per_mille: u64) -> Option<i64> {
@@ -156,6 +170,17 @@ mod tests {
         assert_eq!(edge.saturated(), 4);
         assert_eq!(edge.count(), 5);
         assert_eq!((edge.min_ns(), edge.max_ns()), (Some(i64::MIN), Some(i64::MAX)));
+    }
+
+    #[test]
+    fn samples_above_a_delay_are_counted_without_it() {
+        let mixed = of(&[-900, 5, 10, 2_000_000, 3_000_000]);
+        assert_eq!(mixed.above(0).0, 4);
+        assert_eq!(mixed.above(-1).0, 4);
+        assert_eq!(mixed.above(10).0, 2);
+        assert_eq!(mixed.above(4_000_000), (0, 0));
+        let (_, sum) = mixed.above(1_000);
+        assert!((4_997_500..=5_002_500).contains(&sum), "{sum}");
     }
 
     proptest! {

@@ -23,6 +23,13 @@
 //! without SEND or RECEIVE lends its last or first stamp instead. The kernel's stamps bound stages
 //! only.
 //!
+//! # Why a message was late
+//!
+//! A hop, stay or send lag is late where it took longer than [`Late`] says. Its cause is that of its
+//! longest part: what a DEQUEUE or SEND waited for, QUEUE_EVENT to NEXT_EVENT, or the stamps of the
+//! kernels on both sides. What the stamps can't tell apart is named as such. A message has one
+//! cause from end to end, that of its longest hop, stay or send lag.
+//!
 //! # What the figures promise
 //!
 //! - Stamps of one clock are subtracted as they are. Stamps of two hosts are compared by way of
@@ -38,7 +45,8 @@
 //!
 //! # Limits
 //!
-//! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows,
+//! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows of
+//! delays and as many of causes,
 //! [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the sake of duplicates,
 //! [`HEADER_LIMIT`] headers, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked
 //! for. The report notes where rows, names or remembered timelines didn't suffice.
@@ -62,6 +70,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cause;
 mod counts;
 mod distribution;
 mod duplicates;
@@ -79,6 +88,7 @@ mod traces;
 mod units;
 mod way;
 
+pub use cause::Late;
 pub use counts::Counts;
 pub use distribution::LONGEST_NS;
 pub use duplicates::MEMORY_LIMIT;

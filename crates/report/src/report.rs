@@ -7,6 +7,7 @@ use hopline_timeline::record::{HeaderRecord, MessageRecord, Record};
 use hopline_timeline::{ClockDomain, ClockKind, Delay, Node, Stamp, Timeline};
 use hopline_timeline::{TimelineError, TimelineId, Unmeasured};
 
+use crate::cause::{Judge, Judged, Late};
 use crate::counts::Counts;
 use crate::distribution::LONGEST_NS;
 use crate::duplicates::{MEMORY_LIMIT, Recent};
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::names::{NAME_LIMIT, NameId, Names};
 use crate::table::{Key, Point, Table};
 use crate::traces::{Trace, Traces, Wanted};
-use crate::way::{Leg, LegKind, Way};
+use crate::way::{LegKind, Way};
 
 /// How many headers are kept to be shown: one for each subscriber that wrote records.
 pub const HEADER_LIMIT: usize = 64;
@@ -29,6 +30,10 @@ pub struct Report {
     pub(crate) clocks: Clocks,
     pub(crate) names: Names,
     pub(crate) table: Table,
+    /// The same legs, told apart by cause.
+    pub(crate) causes: Table,
+    judge: Judge,
+    pub(crate) late: Late,
     pub(crate) traces: Traces,
     pub(crate) recent: Recent,
     last_nodes: Vec<Node>,
@@ -51,6 +56,9 @@ impl Report {
             clocks: Clocks::default(),
             names: Names::default(),
             table: Table::new().map_err(Error::Histogram)?,
+            causes: Table::new().map_err(Error::Histogram)?,
+            judge: Judge::default(),
+            late: Late::default(),
             traces: Traces::new(wanted),
             recent: Recent::new(MEMORY_LIMIT),
             last_nodes: Vec::new(),
@@ -60,9 +68,14 @@ impl Report {
         })
     }
 
+    /// From when on a message counts as late; 5 times the median where it isn't called.
+    pub fn set_late(&mut self, late: Late) {
+        self.late = late;
+    }
+
     /// What was counted so far.
     pub fn counts(&self) -> Counts {
-        Counts { unlisted: self.table.unlisted(), ..self.counts }
+        Counts { unlisted: self.table.unlisted() + self.causes.unlisted(), ..self.counts }
     }
 
     /// The ids that were wanted and haven't come.
@@ -98,19 +111,23 @@ impl Report {
             return Ok(());
         };
         let names = self.names_of(&timeline.nodes);
-        let end = point(&names, way.end());
+        let end = Point::of(&names, way.end());
         let is_new = end.node.is_none_or(|node| self.recent.is_new(timeline.id, node));
         let duplicate = !is_new && !message.redelivered;
+        let judged = self.judge.judge(&way, &names, message.octets);
         let end_to_end_ns = way.end_to_end().ok().map(|delay| delay.delay_ns);
         if duplicate {
             self.counts.duplicate += 1;
         } else {
             self.count(message, &way);
             self.measure(&way, &names, end_to_end_ns);
+            self.count_causes(&judged, message.octets);
             self.note_zero(&timeline, way.origin());
         }
         let MessageRecord { seq, redelivered, .. } = *message;
-        self.traces.offer(&Trace { seq, redelivered, duplicate, timeline }, end_to_end_ns);
+        let trace = Trace { seq, redelivered, duplicate, timeline, judged };
+        self.traces.offer(&trace, end_to_end_ns);
+        self.judge.give_back(trace.judged);
         Ok(())
     }
 
@@ -150,8 +167,19 @@ impl Report {
         self.end_to_end_ns += i128::from(end_to_end_ns.unwrap_or(0));
         // Internal iteration: the legs are a chain of chains, which a loop would walk slowly.
         way.legs().for_each(|leg| {
-            self.table.add(key(names, &leg), way.delay(&leg), end_to_end_ns.is_some());
+            self.table.add(Key::of(names, &leg), way.delay(&leg), end_to_end_ns.is_some());
         });
+    }
+
+    fn count_causes(&mut self, judged: &[Judged], octets: u64) {
+        for judged in judged {
+            self.causes.add(judged.cause_key(), Ok(judged.delay), false);
+            if judged.key.kind == LegKind::Hop
+                && let Some(hop) = self.table.get_mut(&judged.key)
+            {
+                hop.plateau.add(judged.cause, octets, judged.delay.delay_ns);
+            }
+        }
     }
 
     fn note_zero(&mut self, timeline: &Timeline, origin: &Stamp) {
@@ -196,18 +224,6 @@ impl Clocks {
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &(NameId, ClockDomain)> {
         self.list.iter()
     }
-}
-
-fn point(names: &[NameId], stamp: &Stamp) -> Point {
-    Point { node: names.get(stamp.node).copied(), stage: stamp.stage }
-}
-
-/// End to end, and before the origin, the nodes aren't told apart: it is one row for all of them.
-fn key(names: &[NameId], leg: &Leg<'_>) -> Key {
-    let of_node = !matches!(leg.kind, LegKind::EndToEnd | LegKind::SendLag);
-    let names = if of_node { names } else { &[] };
-    let wait = (leg.kind == LegKind::Wait).then_some(leg.to.detail);
-    Key { kind: leg.kind, from: point(names, leg.from), to: point(names, leg.to), wait }
 }
 
 fn is_saturated(delay_ns: i64) -> bool {

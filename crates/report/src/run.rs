@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use hopline_timeline::TimelineError;
 use hopline_timeline::record::MAX_LINE_OCTETS;
 
+use crate::cause::Late;
 use crate::error::Error;
 use crate::input::{Line, Lines, STDIN_NAME};
 use crate::log::Log;
@@ -25,6 +26,8 @@ pub struct Options {
     pub wanted: Wanted,
     /// The form of the report.
     pub format: Format,
+    /// From when on a message is late.
+    pub late: Late,
 }
 
 impl Options {
@@ -74,6 +77,7 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     let mut reading =
         Reading { report: Report::new(options.wanted.clone())?, log: Log::new(log), unread: false };
+    reading.report.set_late(options.late);
     reading.read_all(&options.files, stdin);
     let written = reading.report.write(options.format, out).and_then(|()| out.flush());
     match written.map_err(Error::Write) {

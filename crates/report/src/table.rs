@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use hdrhistogram::CreationError;
-use hopline_timeline::{Delay, Unmeasured};
+use hopline_timeline::{Delay, Stamp, Unmeasured};
 
+use crate::cause::Plateau;
 use crate::distribution::Distribution;
 use crate::names::NameId;
-use crate::way::LegKind;
+use crate::way::{Leg, LegKind};
 
 /// How many rows are kept; samples of further ones are only counted. A row takes 250 KiB at most.
 pub const ROW_LIMIT: usize = 512;
@@ -25,8 +26,26 @@ pub(crate) struct Key {
     pub(crate) kind: LegKind,
     pub(crate) from: Point,
     pub(crate) to: Point,
-    /// The detail octet of a [`LegKind::Wait`].
-    pub(crate) wait: Option<u8>,
+    /// The detail octet of a [`LegKind::Wait`]; in the table of causes, the code of the
+    /// [`Cause`](crate::cause::Cause).
+    pub(crate) why: Option<u8>,
+}
+
+impl Point {
+    pub(crate) fn of(names: &[NameId], stamp: &Stamp) -> Self {
+        Point { node: names.get(stamp.node).copied(), stage: stamp.stage }
+    }
+}
+
+impl Key {
+    /// End to end, and before the origin, the nodes aren't told apart: it is one row for all.
+    pub(crate) fn of(names: &[NameId], leg: &Leg<'_>) -> Self {
+        let of_node = !matches!(leg.kind, LegKind::EndToEnd | LegKind::SendLag);
+        let names = if of_node { names } else { &[] };
+        let why = (leg.kind == LegKind::Wait).then_some(leg.to.detail);
+        let (from, to) = (Point::of(names, leg.from), Point::of(names, leg.to));
+        Key { kind: leg.kind, from, to, why }
+    }
 }
 
 /// The figures of one leg.
@@ -42,6 +61,8 @@ pub(crate) struct Row {
     pub(crate) error_bound_ns: u64,
     out_of_range: u64,
     shared_ns: i128,
+    /// Of a [`LegKind::Hop`]: whether its delays look like Nagle's algorithm.
+    pub(crate) plateau: Plateau,
     /// Which row was asked for after this one the last time.
     follower: usize,
 }
@@ -56,6 +77,7 @@ impl Row {
             error_bound_ns: 0,
             out_of_range: 0,
             shared_ns: 0,
+            plateau: Plateau::default(),
             follower: 0,
         }
     }
@@ -144,6 +166,16 @@ impl Table {
         self.rows.iter()
     }
 
+    /// The row of a leg that was met before.
+    pub(crate) fn get_mut(&mut self, key: &Key) -> Option<&mut Row> {
+        self.rows.get_mut(*self.index.get(key)?)
+    }
+
+    /// The row of a leg.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Row> {
+        self.rows.get(*self.index.get(key)?)
+    }
+
     pub(crate) fn of(&self, kind: LegKind) -> impl Iterator<Item = &Row> {
         self.rows().filter(move |row| row.key.kind == kind)
     }
@@ -161,7 +193,7 @@ mod tests {
 
     fn key(stage: u8, node: &str, names: &mut Names) -> Key {
         let point = Point { node: Some(names.id(node)), stage };
-        Key { kind: LegKind::Stage, from: point, to: point, wait: None }
+        Key { kind: LegKind::Stage, from: point, to: point, why: None }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use hopline_timeline::{Timeline, TimelineId};
 
+use crate::cause::Judged;
+
 /// How many messages can be asked for, first ones and slowest ones each. One takes a few KiB.
 pub const TRACE_LIMIT: usize = 1_000;
 
@@ -47,6 +49,8 @@ pub(crate) struct Trace {
     pub(crate) redelivered: bool,
     pub(crate) duplicate: bool,
     pub(crate) timeline: Timeline,
+    /// The cause of each of its legs, late or not.
+    pub(crate) judged: Vec<Judged>,
 }
 
 /// The traces kept so far.
@@ -121,7 +125,7 @@ mod tests {
 
     fn trace(n: u8) -> Trace {
         let timeline = Timeline { id: TimelineId([n; 16]), ..Timeline::default() };
-        Trace { seq: n.into(), redelivered: false, duplicate: false, timeline }
+        Trace { seq: n.into(), redelivered: false, duplicate: false, timeline, judged: Vec::new() }
     }
 
     fn kept(wanted: Wanted, delays: &[i64]) -> Vec<(Reason, u64)> {

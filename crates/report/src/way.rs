@@ -82,6 +82,22 @@ impl<'a> Way<'a> {
         self.timeline.delay(self.origin, self.end)
     }
 
+    /// The timeline that it is cut from.
+    pub(crate) fn timeline(&self) -> &'a Timeline {
+        self.timeline
+    }
+
+    /// The stamps from the one end of a leg to the other, both included.
+    pub(crate) fn between(&self, leg: &Leg<'_>) -> &'a [Stamp] {
+        let range = self.index(leg.from).zip(self.index(leg.to));
+        range.and_then(|(from, to)| self.timeline.stamps.get(from..=to)).unwrap_or_default()
+    }
+
+    /// Where a stamp of the timeline stands in it.
+    pub(crate) fn index(&self, stamp: &Stamp) -> Option<usize> {
+        self.timeline.stamps.element_offset(stamp)
+    }
+
     /// The delay of one of its legs.
     pub(crate) fn delay(&self, leg: &Leg<'_>) -> Result<Delay, Unmeasured> {
         self.timeline.delay(leg.from, leg.to)
@@ -215,7 +231,7 @@ fn last_of_program(stamps: &[Stamp]) -> Option<&Stamp> {
 }
 
 /// A stamp that a program took while it had the message: neither the schedule nor the kernel.
-fn is_of_program(stamp: &Stamp) -> bool {
+pub(crate) fn is_of_program(stamp: &Stamp) -> bool {
     !matches!(
         stamp.known_stage(),
         Some(

@@ -3,15 +3,16 @@
 use std::io::{self, Write};
 
 use super::entry::{Entry, Ns};
+use crate::cause::Judged;
 use crate::report::Report;
 use crate::traces::Trace;
 use crate::way::{LegKind, Way};
 
 const COLUMNS: &str = "kind,name,from_node,from_stage,to_node,to_stage,count,min_ns,p50_ns,p90_ns,\
     p99_ns,p99_9_ns,max_ns,mean_ns,total_ns,share_of_end_to_end,negative,missing,saturated,\
-    no_common_clock,error_bound_ns";
+    no_common_clock,error_bound_ns,cause,limit_ns,share_of_late,share_of_messages";
 
-/// Writes the legs and waits, then the traced messages as samples of one, then the counts.
+/// Writes the legs, waits and causes, then the traced messages as samples of one, then the counts.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{COLUMNS}")?;
     for line in report.lines() {
@@ -20,24 +21,34 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for row in report.table.of(LegKind::Wait) {
         write_entry(&Entry::of_row(report, row), out)?;
     }
+    for row in report.late_rows() {
+        write_entry(&Entry::of_late(report, &row), out)?;
+    }
     for (_, trace) in report.traces.iter() {
-        write_trace(trace, out)?;
+        write_trace(report, trace, out)?;
     }
     for (name, count) in report.counts().named() {
-        writeln!(out, "count,{name},,,,,{count},,,,,,,,,,,,,,")?;
+        writeln!(out, "count,{name},,,,,{count},,,,,,,,,,,,,,,,,,")?;
     }
     Ok(())
 }
 
-fn write_trace(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+fn write_trace(report: &Report, trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let Some(way) = Way::new(&trace.timeline) else {
         return Ok(());
     };
     let ends = (way.origin(), way.end());
     write_entry(&Entry::of_sample("trace_end_to_end", trace, ends, way.end_to_end()), out)?;
+    let late = report.late_legs(trace);
     let mut from = way.origin();
     for step in way.steps() {
-        write_entry(&Entry::of_sample("trace", trace, (from, step.stamp), step.delay), out)?;
+        let mut entry = Entry::of_sample("trace", trace, (from, step.stamp), step.delay);
+        let is_it = |(judged, _): &&(&Judged, i64)| way.index(step.stamp) == Some(judged.at);
+        if let Some((judged, limit_ns)) = late.iter().find(is_it) {
+            entry.cause = Some(judged.cause.name());
+            entry.limit_ns = Some((*limit_ns).into());
+        }
+        write_entry(&entry, out)?;
         if step.stamp.at.is_some() {
             from = step.stamp;
         }
@@ -67,10 +78,12 @@ fn write_entry(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
         entry.total_ns,
     ];
     delays.iter().try_for_each(|ns| write!(out, ",{}", digits(*ns)))?;
-    let share = entry.share_of_end_to_end.map_or(String::new(), |share| format!("{share:.6}"));
-    write!(out, ",{share},{},{}", entry.negative, entry.missing)?;
+    let part = |share: Option<f64>| share.map_or(String::new(), |share| format!("{share:.6}"));
+    write!(out, ",{},{},{}", part(entry.share_of_end_to_end), entry.negative, entry.missing)?;
     write!(out, ",{},{}", entry.saturated, entry.no_common_clock)?;
-    writeln!(out, ",{}", digits(entry.error_bound_ns))
+    write!(out, ",{},{}", digits(entry.error_bound_ns), entry.cause.unwrap_or_default())?;
+    let (of_late, of_all) = (part(entry.share_of_late), part(entry.share_of_messages));
+    writeln!(out, ",{},{of_late},{of_all}", digits(entry.limit_ns))
 }
 
 fn digits(ns: Option<Ns>) -> String {

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use hopline_timeline::{Delay, Stage, Stamp, Unmeasured};
 use serde::{Serialize, Serializer};
 
-use super::{kind_name, stage_name, wait_name};
+use super::late::LateRow;
+use super::{kind_name, late_kind_name, stage_name, wait_name};
 use crate::distribution::LONGEST_NS;
 use crate::report::Report;
 use crate::table::Row;
@@ -53,6 +54,18 @@ pub(super) struct Entry<'a> {
     pub(super) no_common_clock: u64,
     /// How wrong the delays can be; 0 where all stamps are of one clock.
     pub(super) error_bound_ns: Option<Ns>,
+    /// Of late messages: why; of a traced message's stamp: why the leg that it explains was late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cause: Option<&'static str>,
+    /// Above which delay they are late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limit_ns: Option<Ns>,
+    /// Their part of all late messages of the leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) share_of_late: Option<f64>,
+    /// Their part of all messages of the leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) share_of_messages: Option<f64>,
 }
 
 impl<'a> Entry<'a> {
@@ -64,7 +77,7 @@ impl<'a> Entry<'a> {
         let percentile = |per_mille| delays.percentile_ns(per_mille).map(Ns::from);
         Self {
             kind: kind_name(key.kind),
-            name: key.wait.map(wait_name),
+            name: key.why.map(wait_name),
             from_node: key.from.node.map(|id| node(Some(id))),
             from_stage: stage_name(key.from),
             to_node: key.to.node.map(|id| node(Some(id))),
@@ -84,6 +97,29 @@ impl<'a> Entry<'a> {
             saturated: row.saturated(),
             no_common_clock: row.no_common_clock,
             error_bound_ns: is_known.then(|| Ns(row.error_bound_ns.into())),
+            ..Self::default()
+        }
+    }
+
+    /// Late messages of one cause.
+    pub(super) fn of_late(report: &'a Report, row: &LateRow<'a>) -> Self {
+        let leg = Self::of_row(report, row.leg);
+        Self {
+            kind: late_kind_name(row.leg.key.kind),
+            from_node: leg.from_node,
+            from_stage: leg.from_stage,
+            to_node: leg.to_node,
+            to_stage: leg.to_stage,
+            count: row.count,
+            max_ns: row.max_ns.map(Ns::from),
+            mean_ns: row.mean_ns().map(Ns::from),
+            total_ns: Some(Ns(row.sum_ns)),
+            error_bound_ns: leg.error_bound_ns,
+            cause: Some(row.cause.name()),
+            limit_ns: Some(row.limit_ns.into()),
+            share_of_late: row.share_of_late().map(|share| share as f64 / 1e6),
+            share_of_messages: row.share_of_messages().map(|share| share as f64 / 1e6),
+            ..Self::default()
         }
     }
 
@@ -120,6 +156,7 @@ impl<'a> Entry<'a> {
             saturated: is(Unmeasured::Range) + u64::from(delay.is_ok_and(exceeds)),
             no_common_clock: is(Unmeasured::Clocks),
             error_bound_ns: delay.ok().map(|delay| Ns(delay.error_bound_ns.into())),
+            ..Self::default()
         }
     }
 }

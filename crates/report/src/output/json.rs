@@ -4,6 +4,7 @@
 //! 2^53). What isn't known is null. New fields may come; none changes its meaning within a schema.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hopline_timeline::record::{ClockRecord, HeaderRecord};
@@ -11,7 +12,8 @@ use hopline_timeline::{Stage, Stamp};
 use serde::{Serialize, Serializer};
 
 use super::entry::{Entry, Ns};
-use super::wait_name;
+use super::{kind_name, wait_name};
+use crate::cause::Judged;
 use crate::counts::Counts;
 use crate::distribution::LONGEST_NS;
 use crate::report::Report;
@@ -34,7 +36,17 @@ struct Document<'a> {
     stays: Vec<Entry<'a>>,
     stages: Vec<Entry<'a>>,
     waits: Vec<Entry<'a>>,
+    late: Late<'a>,
     traces: Vec<TraceObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct Late<'a> {
+    /// What counts as late, in words.
+    over: String,
+    causes: Vec<Entry<'a>>,
+    /// What each cause that was found means, and what helps.
+    explanations: BTreeMap<&'static str, &'static str>,
 }
 
 /// The counts, as an object.
@@ -66,6 +78,19 @@ struct TraceObject<'a> {
     /// Of the origin, since the first message's origin.
     since_first_ns: Option<Ns>,
     stamps: Vec<StampObject<'a>>,
+    late: Vec<LateLeg>,
+}
+
+/// A leg that was late.
+#[derive(Serialize)]
+struct LateLeg {
+    /// `end_to_end`, `send_lag`, `hop` or `stay`.
+    kind: &'static str,
+    cause: &'static str,
+    delay_ns: Ns,
+    limit_ns: Ns,
+    /// Which stamp shows the cause, counted from 0.
+    stamp: usize,
 }
 
 #[derive(Serialize)]
@@ -102,7 +127,17 @@ fn document(report: &Report) -> Document<'_> {
         stays: entries(LegKind::Stay),
         stages: entries(LegKind::Stage),
         waits: entries(LegKind::Wait),
+        late: late(report),
         traces: traces.filter_map(|(reason, trace)| trace_object(report, reason, trace)).collect(),
+    }
+}
+
+fn late(report: &Report) -> Late<'_> {
+    let rows = report.late_rows();
+    Late {
+        over: report.late.to_string(),
+        causes: rows.iter().map(|row| Entry::of_late(report, row)).collect(),
+        explanations: rows.iter().map(|row| (row.cause.name(), row.cause.explanation())).collect(),
     }
 }
 
@@ -112,7 +147,7 @@ fn clocks(report: &Report) -> Vec<Clock<'_>> {
 }
 
 fn trace_object<'a>(report: &Report, reason: Reason, trace: &'a Trace) -> Option<TraceObject<'a>> {
-    let Trace { seq, redelivered, duplicate, ref timeline } = *trace;
+    let Trace { seq, redelivered, duplicate, ref timeline, .. } = *trace;
     let way = Way::new(timeline)?;
     let origin = way.origin();
     let since_first = report.since_zero(timeline, origin).ok();
@@ -133,7 +168,18 @@ fn trace_object<'a>(report: &Report, reason: Reason, trace: &'a Trace) -> Option
         end_to_end_ns: way.end_to_end().ok().map(|delay| delay.delay_ns.into()),
         since_first_ns: since_first.map(|delay| delay.delay_ns.into()),
         stamps: before.chain(after).collect(),
+        late: report.late_legs(trace).into_iter().map(late_leg).collect(),
     })
+}
+
+fn late_leg((judged, limit_ns): (&Judged, i64)) -> LateLeg {
+    LateLeg {
+        kind: kind_name(judged.key.kind),
+        cause: judged.cause.name(),
+        delay_ns: judged.delay.delay_ns.into(),
+        limit_ns: limit_ns.into(),
+        stamp: judged.at,
+    }
 }
 
 fn stamp_object<'a>(trace: &'a Trace, stamp: &Stamp) -> StampObject<'a> {

@@ -4,6 +4,7 @@ mod csv;
 mod entry;
 mod grid;
 mod json;
+mod late;
 mod notes;
 mod text;
 mod trace;
@@ -26,7 +27,8 @@ pub enum Format {
     #[default]
     Text,
     /// One JSON object on one line, schema 1: `counts`, `notes`, `recorded_by`, `clocks`, the rows
-    /// in `end_to_end`, `send_lag`, `hops`, `stays`, `stages` and `waits`, and `traces`.
+    /// in `end_to_end`, `send_lag`, `hops`, `stays`, `stages` and `waits`, `late` with the causes of
+    /// late messages, and `traces`.
     ///
     /// Nanoseconds are strings, counts are numbers, what isn't known is null. Fields may be added;
     /// none changes its meaning within a schema.
@@ -34,8 +36,9 @@ pub enum Format {
     /// One table with the names of JSON's rows as its head: nanoseconds in full, '.' as the
     /// decimal point, fields quoted by RFC 4180, lines ended by a line feed, unknown cells empty.
     ///
-    /// `kind` tells the rows apart: those of the legs, `wait`, `trace` and `trace_end_to_end` (one
-    /// sample of the message that `name` gives) and `count` (of what `name` gives).
+    /// `kind` tells the rows apart: those of the legs, `wait`, `late_...` (late messages of a
+    /// leg that had the same `cause`), `trace` and `trace_end_to_end` (one sample of the message
+    /// that `name` gives) and `count` (of what `name` gives).
     Csv,
 }
 
@@ -113,6 +116,16 @@ fn kind_name(kind: LegKind) -> &'static str {
         LegKind::Stay => "stay",
         LegKind::Stage => "stage",
         LegKind::Wait => "wait",
+    }
+}
+
+fn late_kind_name(kind: LegKind) -> &'static str {
+    match kind {
+        LegKind::EndToEnd => "late_end_to_end",
+        LegKind::SendLag => "late_send_lag",
+        LegKind::Hop => "late_hop",
+        // Stages and waits aren't judged.
+        LegKind::Stay | LegKind::Stage | LegKind::Wait => "late_stay",
     }
 }
 

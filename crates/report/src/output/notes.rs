@@ -27,6 +27,7 @@ impl Report {
         note(counts.unknown, "records of unknown kinds", "a newer version may read them");
         let full = format!("the table holds at most {ROW_LIMIT} rows");
         note(counts.unlisted, "samples left out", &full);
+        notes.extend(self.nagle_notes());
         notes.extend(self.limits());
         notes
     }

@@ -1,5 +1,6 @@
 //! The report for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -7,7 +8,9 @@ use hopline_timeline::record::HeaderRecord;
 use hopline_timeline::{ClockDomain, Stage};
 
 use super::grid::Grid;
+use super::late::LateRow;
 use super::{Line, PERCENTILES, stage_name, trace, wait_name};
+use crate::cause::Cause;
 use crate::distribution::Distribution;
 use crate::names::NameId;
 use crate::report::Report;
@@ -36,6 +39,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if let Some(waits) = waits(report) {
         writeln!(out, "{waits}")?;
     }
+    write_late(report, out)?;
     write_counts(report, out)?;
     write_notes(report, out)
 }
@@ -154,12 +158,11 @@ fn doubts(rows: &[&Row], grid: &mut Grid) {
 
 /// What messages waited for: how many, which share of those that passed, and for how long.
 fn waits(report: &Report) -> Option<Grid> {
-    let is_shown =
-        |row: &&Row| row.key.to.stage == Stage::Dequeue.code() || row.key.wait != Some(0);
+    let is_shown = |row: &&Row| row.key.to.stage == Stage::Dequeue.code() || row.key.why != Some(0);
     let rows: Vec<&Row> = report.table.of(LegKind::Wait).filter(is_shown).collect();
     let mut grid = Grid::new("waited for");
     for row in &rows {
-        let reason = wait_name(row.key.wait.unwrap_or_default());
+        let reason = wait_name(row.key.why.unwrap_or_default());
         grid.label(format!("{reason:14}  {}", label(report, &Line::of(row))));
     }
     let share = |row: &&Row| {
@@ -176,6 +179,45 @@ fn waits(report: &Report) -> Option<Grid> {
     grid.column("max_us", rows.iter().map(max).collect());
     grid.column("total_us", rows.iter().map(|row| micros(known(row))).collect());
     (!rows.is_empty()).then_some(grid)
+}
+
+/// The causes of late messages, and what helps against each.
+fn write_late(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let rows = report.late_rows();
+    if report.counts.messages > 0 && rows.is_empty() {
+        return writeln!(out, "late (over {}): none\n", report.late);
+    }
+    if !rows.is_empty() {
+        writeln!(out, "{}", late(report, &rows))?;
+        let causes: BTreeSet<Cause> = rows.iter().map(|row| row.cause).collect();
+        for cause in causes {
+            writeln!(out, "{}: {}", cause.name(), cause.explanation())?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn late(report: &Report, rows: &[LateRow<'_>]) -> Grid {
+    let mut grid = Grid::new(&format!("late (over {}) because of", report.late));
+    let width = rows.iter().map(|row| row.cause.name().len()).max().unwrap_or_default();
+    for row in rows {
+        let leg = label(report, &Line::of(row.leg));
+        grid.label(format!("{:width$}  {leg}", row.cause.name()));
+    }
+    let percent = |share: Option<i64>| share.map(|share| Percent(share).to_string());
+    let micros = |ns: i128| Some(Micros(ns).to_string());
+    let mut column = |head, cell: &dyn Fn(&LateRow<'_>) -> Option<String>| {
+        grid.column(head, rows.iter().map(cell).collect());
+    };
+    column("count", &|row| Some(row.count.to_string()));
+    column("late_%", &|row| percent(row.share_of_late()));
+    column("messages_%", &|row| percent(row.share_of_messages()));
+    column("limit_us", &|row| micros(row.limit_ns.into()));
+    column("mean_us", &|row| micros(row.mean_ns()?.into()));
+    column("max_us", &|row| micros(row.max_ns?.into()));
+    column("total_us", &|row| micros(row.sum_ns));
+    grid
 }
 
 /// The counts that are always said, then those that are seldom more than nothing.

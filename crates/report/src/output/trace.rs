@@ -5,10 +5,11 @@ use std::fmt::{self, Write};
 use hopline_timeline::{Delay, Stage, Stamp, Unmeasured};
 
 use super::wait_name;
+use crate::cause::Judged;
 use crate::report::Report;
 use crate::traces::{Reason, Trace};
 use crate::units::{Millis, Period, Printable};
-use crate::way::{Step, Way, tells_wait};
+use crate::way::{LegKind, Step, Way, tells_wait};
 
 /// Writes a trace. The stamps' lines end where the first line's period ends; what else there is
 /// to say follows after two spaces.
@@ -38,9 +39,14 @@ pub(super) fn write(
         let (name, before) = (Stage::name_of(stamp.stage), trace.timeline.delay(stamp, origin));
         write!(out, "  {name} {} before", Outcome(before))?;
     }
-    writeln!(out, "{}", Particulars(reason, trace))?;
+    write!(out, "{}", Particulars(reason, trace))?;
+    let late = report.late_legs(trace);
+    write_causes(&late, way.index(origin), out)?;
+    out.push('\n');
     for step in way.steps() {
         write_step(trace, step, at, head.len(), out)?;
+        write_causes(&late, way.index(step.stamp), out)?;
+        out.push('\n');
         at = step.stamp;
     }
     Ok(())
@@ -59,10 +65,17 @@ fn write_step(
         write_node(trace, stamp, out)?;
     }
     match stamp.detail {
-        0 => writeln!(out),
-        detail if tells_wait(stamp) => writeln!(out, "  waited for {}", wait_name(detail)),
-        detail => writeln!(out, "  detail {detail}"),
+        0 => Ok(()),
+        detail if tells_wait(stamp) => write!(out, "  waited for {}", wait_name(detail)),
+        detail => write!(out, "  detail {detail}"),
     }
+}
+
+/// Why the message was late, at the stamp that shows it. From end to end says nothing new.
+fn write_causes(late: &[(&Judged, i64)], at: Option<usize>, out: &mut String) -> fmt::Result {
+    let here = late.iter().map(|(judged, _)| *judged).filter(|judged| Some(judged.at) == at);
+    let parts = here.filter(|judged| judged.key.kind != LegKind::EndToEnd);
+    parts.into_iter().try_for_each(|judged| write!(out, "  late: {}", judged.cause.name()))
 }
 
 fn write_node(trace: &Trace, stamp: &Stamp, out: &mut String) -> fmt::Result {
@@ -118,7 +131,7 @@ struct Particulars<'a>(Reason, &'a Trace);
 
 impl fmt::Display for Particulars<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Particulars(reason, Trace { seq, redelivered, duplicate, timeline }) = self;
+        let Particulars(reason, Trace { seq, redelivered, duplicate, timeline, .. }) = self;
         write!(f, "  {}  seq {seq}  id {}", reason.name(), timeline.id)?;
         if *redelivered {
             f.write_str("  redelivered")?;
