@@ -205,3 +205,15 @@ fn wait_until(condition: impl Fn() -> bool) {
         sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn a_file_of_kernel_records_is_read_first_wherever_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let side = folder.path().join("side");
+    let record = "{\"hopline\":\"kernel\",\"schema\":1,\"node\":\"publisher\",\"id\":\
+        \"00000000000000000000000000abc000\",\"send_ns\":\"50000006000\",\"stamps\":[\
+        {\"stage\":\"KERNEL_SCHED\",\"at_ns\":\"50000007000\",\"upper_bound\":true}]}\n";
+    fs::write(&side, record).unwrap();
+    let told = run(&["--trace", "1", &chain(), side.to_str().unwrap()]);
+    assert!(text(&told.stdout).contains("KERNEL_SCHED: 0.001  <="), "{}", text(&told.stdout));
+}

@@ -34,13 +34,17 @@ pub struct Counts {
     pub dropped: u64,
     /// Samples for which the table had no row left.
     pub unlisted: u64,
+    /// Records of what kernels did with messages.
+    pub kernel: u64,
+    /// Of these, those that belong to no message that came after them.
+    pub kernel_unused: u64,
     /// Messages received, by the writers' own summaries.
     pub received: u64,
 }
 
 impl Counts {
     /// Each count with its name in the outputs.
-    pub(crate) fn named(&self) -> [(&'static str, u64); 16] {
+    pub(crate) fn named(&self) -> [(&'static str, u64); 18] {
         [
             ("lines", self.lines),
             ("messages", self.messages),
@@ -57,6 +61,8 @@ impl Counts {
             ("overflowed", self.overflowed),
             ("dropped", self.dropped),
             ("unlisted", self.unlisted),
+            ("kernel", self.kernel),
+            ("kernel_unused", self.kernel_unused),
             ("received", self.received),
         ]
     }

@@ -48,7 +48,7 @@
 //! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows of
 //! delays and as many of causes,
 //! [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the sake of duplicates,
-//! [`HEADER_LIMIT`] headers, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked
+//! [`KERNEL_LIMIT`] records of kernels, [`HEADER_LIMIT`] headers and connections, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked
 //! for. The report notes where rows, names or remembered timelines didn't suffice.
 //!
 //! ```
@@ -77,6 +77,7 @@ mod duplicates;
 mod error;
 mod input;
 mod interrupt;
+mod join;
 mod log;
 mod names;
 mod output;
@@ -95,6 +96,7 @@ pub use duplicates::MEMORY_LIMIT;
 pub use error::Error;
 pub use hopline_timeline::record::MAX_LINE_OCTETS;
 pub use interrupt::outlast_writer;
+pub use join::KERNEL_LIMIT;
 pub use log::DETAIL_LIMIT;
 pub use names::{NAME_LIMIT, OTHERS};
 pub use output::Format;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use hopline_timeline::record::{HeaderRecord, MessageRecord, Record};
+use hopline_timeline::record::{ConnectionRecord, HeaderRecord, MessageRecord, Record};
 use hopline_timeline::{ClockDomain, ClockKind, Delay, Node, Stamp, Timeline};
 use hopline_timeline::{TimelineError, TimelineId, Unmeasured};
 
@@ -12,6 +12,7 @@ use crate::counts::Counts;
 use crate::distribution::LONGEST_NS;
 use crate::duplicates::{MEMORY_LIMIT, Recent};
 use crate::error::Error;
+use crate::join::Side;
 use crate::names::{NAME_LIMIT, NameId, Names};
 use crate::table::{Key, Point, Table};
 use crate::traces::{Trace, Traces, Wanted};
@@ -33,6 +34,8 @@ pub struct Report {
     /// The same legs, told apart by cause.
     pub(crate) causes: Table,
     judge: Judge,
+    side: Side,
+    pub(crate) connections: Vec<ConnectionRecord>,
     pub(crate) late: Late,
     pub(crate) traces: Traces,
     pub(crate) recent: Recent,
@@ -58,6 +61,8 @@ impl Report {
             table: Table::new().map_err(Error::Histogram)?,
             causes: Table::new().map_err(Error::Histogram)?,
             judge: Judge::default(),
+            side: Side::default(),
+            connections: Vec::new(),
             late: Late::default(),
             traces: Traces::new(wanted),
             recent: Recent::new(MEMORY_LIMIT),
@@ -75,7 +80,12 @@ impl Report {
 
     /// What was counted so far.
     pub fn counts(&self) -> Counts {
-        Counts { unlisted: self.table.unlisted() + self.causes.unlisted(), ..self.counts }
+        let kernel_unused = self.side.unused();
+        Counts {
+            kernel_unused,
+            unlisted: self.table.unlisted() + self.causes.unlisted(),
+            ..self.counts
+        }
     }
 
     /// The ids that were wanted and haven't come.
@@ -98,23 +108,32 @@ impl Report {
             Record::Summary(summary) => {
                 self.counts.received = self.counts.received.saturating_add(summary.received);
             }
-            Record::Kernel(_) | Record::Connection(_) => {}
+            Record::Kernel(kernel) => {
+                self.counts.kernel += 1;
+                let node = self.names.id(&kernel.node);
+                self.side.add(node, kernel);
+            }
+            Record::Connection(connection) if self.connections.len() < HEADER_LIMIT => {
+                self.connections.push(connection);
+            }
+            Record::Connection(_) => {}
             Record::Other => self.counts.unknown += 1,
         }
         Ok(())
     }
 
     fn add_message(&mut self, message: &MessageRecord) -> Result<(), TimelineError> {
-        let timeline = message.timeline()?;
+        let mut timeline = message.timeline()?;
+        let names = self.names_of(&timeline.nodes);
+        let held = self.side.join(&mut timeline, &names);
         let Some(way) = Way::new(&timeline) else {
             self.counts.untimed += 1;
             return Ok(());
         };
-        let names = self.names_of(&timeline.nodes);
         let end = Point::of(&names, way.end());
         let is_new = end.node.is_none_or(|node| self.recent.is_new(timeline.id, node));
         let duplicate = !is_new && !message.redelivered;
-        let judged = self.judge.judge(&way, &names, message.octets);
+        let judged = self.judge.judge(&way, &names, message.octets, &held);
         let end_to_end_ns = way.end_to_end().ok().map(|delay| delay.delay_ns);
         if duplicate {
             self.counts.duplicate += 1;

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use hopline_timeline::TimelineError;
-use hopline_timeline::record::MAX_LINE_OCTETS;
+use hopline_timeline::record::{MAX_LINE_OCTETS, Record};
 
 use crate::cause::Late;
 use crate::error::Error;
@@ -39,6 +39,30 @@ impl Options {
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new(STDIN_NAME)
+}
+
+/// Files that begin with records of a kernel before the others: what they tell has to be known
+/// when its message comes.
+fn side_first(files: &[PathBuf]) -> Vec<&PathBuf> {
+    let (mut side, mut others) = (Vec::new(), Vec::new());
+    for path in files {
+        if begins_with_kernel(path) { side.push(path) } else { others.push(path) }
+    }
+    side.append(&mut others);
+    side
+}
+
+/// Looks at the first lines of a file; never at a pipe, which can be read only once.
+fn begins_with_kernel(path: &Path) -> bool {
+    const LINES: usize = 3;
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let Some(mut lines) = is_file.then(|| Lines::open(path).ok()).flatten() else {
+        return false;
+    };
+    (0..LINES).any(|_| match lines.next() {
+        Some(Ok(Line::Complete(text))) => matches!(record::parse(text), Ok(Record::Kernel(_))),
+        _ => false,
+    })
 }
 
 /// How it went. The report was written in every case.
@@ -96,7 +120,7 @@ impl<W: Write> Reading<W> {
     fn read_all(&mut self, files: &[PathBuf], mut stdin: impl Read) {
         let only_stdin = [PathBuf::from(STDIN_NAME)];
         let files = if files.is_empty() { &only_stdin[..] } else { files };
-        for path in files {
+        for path in side_first(files) {
             let lines = if is_stdin(path) {
                 Lines::new(&mut stdin).map_err(|source| Error::Open { path: path.clone(), source })
             } else {

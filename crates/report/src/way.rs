@@ -2,6 +2,8 @@
 
 use hopline_timeline::{Delay, Stage, Stamp, Timeline, Unmeasured};
 
+use crate::join::is_upper_bound;
+
 /// What a leg is a part of.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LegKind {
@@ -124,14 +126,16 @@ impl<'a> Way<'a> {
         self.timeline.stamps.iter().take_while(|stamp| !std::ptr::eq(*stamp, self.origin))
     }
 
-    /// The stamps after the origin in the order of writing.
+    /// The stamps after the origin in the order of writing; those of a sender's kernel behind its
+    /// SEND.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'a>> {
         let timeline = self.timeline;
         let mut last = self.origin;
         let after = timeline.stamps.iter().skip(self.before_origin().count() + 1);
         after.map(move |stamp| {
             let delay = timeline.delay(last, stamp);
-            if stamp.at.is_some() {
+            // The sender's kernel tells later instants than the receiver's first ones.
+            if stamp.at.is_some() && !is_late_news(stamp) {
                 last = stamp;
             }
             Step { stamp, delay }
@@ -228,6 +232,11 @@ fn first_of_program(stamps: &[Stamp]) -> Option<&Stamp> {
 
 fn last_of_program(stamps: &[Stamp]) -> Option<&Stamp> {
     stamps.iter().rfind(|stamp| is_of_program(stamp)).or(stamps.last())
+}
+
+/// Whether later stamps of the timeline can be of earlier instants.
+fn is_late_news(stamp: &Stamp) -> bool {
+    stamp.known_stage() == Some(Stage::KernelAck) || is_upper_bound(stamp)
 }
 
 /// A stamp that a program took while it had the message: neither the schedule nor the kernel.

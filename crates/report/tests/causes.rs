@@ -8,16 +8,24 @@ use hopline_report::{Format, Late, Options, Wanted, run};
 use serde_json::Value;
 use support::{Chain, MS, US};
 
-/// The report of some ordinary messages and then the odd ones, as JSON.
-fn report_over(late: Late, messages: impl IntoIterator<Item = Chain>) -> Value {
+/// The report of these lines as JSON.
+fn report_of(lines: &str) -> Value {
+    json(Late::default(), lines)
+}
+
+fn json(late: Late, lines: &str) -> Value {
     let wanted = Wanted { slowest: 1, ..Wanted::default() };
     let options = Options { format: Format::Json, late, wanted, ..Options::default() };
-    let lines: String = (0..).zip(messages).map(|(seq, chain)| chain.line(seq)).collect();
     let mut out = Vec::new();
     run(&options, lines.as_bytes(), &mut out, std::io::sink()).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 
+fn report_over(late: Late, messages: impl IntoIterator<Item = Chain>) -> Value {
+    json(late, &(0..).zip(messages).map(|(seq, chain)| chain.line(seq)).collect::<String>())
+}
+
+/// Of some ordinary messages and then the odd ones.
 fn report(odd: impl IntoIterator<Item = Chain>) -> Value {
     report_over(Late::default(), (0..50).map(|_| Chain::default()).chain(odd))
 }
@@ -190,4 +198,58 @@ fn a_traced_message_says_its_own_cause_at_the_stamp_that_shows_it() {
         assert_eq!((&leg["cause"], &stamp["stage"]), (&"no-credit".into(), &"DEQUEUE".into()));
         assert!(leg["delay_ns"].is_string() && leg["limit_ns"].is_string());
     }
+}
+
+/// The broker's kernel as a side record: held back for a while, then sent.
+fn kernel_line(chain: &Chain, seq: u64, held: &str, waited: i64) -> String {
+    let timeline = chain.timeline(seq);
+    let send = timeline.stamps.iter().rfind(|stamp| stamp.stage == 5).unwrap();
+    let at = send.at.unwrap().as_nanos();
+    format!(
+        "{{\"hopline\":\"kernel\",\"schema\":1,\"node\":\"broker\",\"id\":\"{}\",\"send_ns\":\"{at}\",\
+         \"held\":\"{held}\",\"stamps\":[{{\"stage\":\"KERNEL_SCHED\",\"at_ns\":\"{}\"}}]}}\n",
+        timeline.id,
+        at + waited
+    )
+}
+
+#[test]
+fn what_the_sender_s_kernel_told_about_a_message_is_its_cause() {
+    for (held, cause) in [
+        ("nagle", "nagle"),
+        ("cork", "cork"),
+        ("receive-window", "receive-window"),
+        ("congestion", "congestion"),
+        ("unknown", "sender-kernel"),
+    ] {
+        let chains: Vec<_> =
+            (0..20)
+                .map(|n| {
+                    if n == 7 {
+                        Chain::default().takes("RECEIVE", 40 * MS)
+                    } else {
+                        Chain::default()
+                    }
+                })
+                .collect();
+        let side =
+            kernel_line(&chains[7], 7, held, 39 * MS) + &kernel_line(&chains[0], 99, held, 1);
+        let messages: String = (0..).zip(&chains).map(|(seq, chain)| chain.line(seq)).collect();
+        let got = report_of(&(side + &messages));
+        let want = [format!("end_to_end {cause} 1"), format!("hop {cause} 1")];
+        assert_eq!(causes(&got), want);
+        assert_eq!(
+            (&got["counts"]["kernel"], &got["counts"]["kernel_unused"]),
+            (&2.into(), &1.into())
+        );
+    }
+}
+
+#[test]
+fn a_message_that_was_held_for_a_moment_and_then_lay_in_the_receiver_was_not_late_by_nagle() {
+    let odd = Chain::default().with_receiver_kernel().takes("RECEIVE", 40 * MS);
+    let side = kernel_line(&odd, 20, "nagle", 2 * US);
+    let calm = (0..20).map(|seq| Chain::default().with_receiver_kernel().line(seq));
+    let got = report_of(&(side + &calm.collect::<String>() + &odd.line(20)));
+    assert_eq!(causes(&got), ["end_to_end receiver-busy 1", "hop receiver-busy 1"]);
 }

@@ -1,8 +1,10 @@
 //! Finds the longest part of a leg, and what it says.
 
+use hopline_timeline::record::Held;
 use hopline_timeline::{Stage, Stamp, Timeline, Wait};
 
 use super::Cause;
+use crate::join::HeldAt;
 use crate::way::{Leg, LegKind, Way, is_of_program, tells_wait};
 
 /// The cause of a leg, and the part that shows it.
@@ -18,12 +20,20 @@ pub(crate) struct Verdict<'a> {
 /// The cause of a hop, a stay or a send lag; `None` for other legs.
 ///
 /// It is that of the longest part of the leg, and doesn't depend on whether the leg is late.
-pub(crate) fn judge<'a>(way: &Way<'a>, leg: &Leg<'a>) -> Option<Verdict<'a>> {
+///
+/// `held` says why the sender's kernel held octets back, as far as it was asked.
+pub(crate) fn judge<'a>(way: &Way<'a>, leg: &Leg<'a>, held: &[HeldAt]) -> Option<Verdict<'a>> {
     let Leg { kind, from, to } = *leg;
     match kind {
         LegKind::SendLag => Some(Verdict { cause: Cause::PublisherLate, from, to }),
         LegKind::Stay => Some(stay(way, leg)),
-        LegKind::Hop => Some(hop(way, leg)),
+        LegKind::Hop => {
+            let verdict = hop(way, leg);
+            let sent = way.index(from);
+            let reason = held.iter().find(|(at, _)| Some(*at) == sent).map(|(_, held)| *held);
+            let cause = reason.map_or(verdict.cause, |held| cause_of_held(verdict.cause, held));
+            Some(Verdict { cause, ..verdict })
+        }
         LegKind::EndToEnd | LegKind::Stage | LegKind::Wait => None,
     }
 }
@@ -53,6 +63,20 @@ fn cause_of_stage(from: &Stamp, to: &Stamp) -> Cause {
     }
 }
 
+/// What was held back right after the write explains the time until the message left.
+fn cause_of_held(cause: Cause, held: Held) -> Cause {
+    match (cause, held) {
+        (Cause::SenderKernel | Cause::SenderKernelOrWire | Cause::Hop, held) => match held {
+            Held::Nagle => Cause::Nagle,
+            Held::Cork => Cause::Cork,
+            Held::ReceiveWindow => Cause::ReceiveWindow,
+            Held::Congestion => Cause::Congestion,
+            Held::Unknown => Cause::SenderKernel,
+        },
+        (elsewhere, _) => elsewhere,
+    }
+}
+
 /// Parts of a hop lie between SEND, the kernels' stamps as far as there are any, and RECEIVE.
 fn hop<'a>(way: &Way<'a>, leg: &Leg<'a>) -> Verdict<'a> {
     let stamps = way.between(leg);
@@ -60,7 +84,10 @@ fn hop<'a>(way: &Way<'a>, leg: &Leg<'a>) -> Verdict<'a> {
         let is_it = |stamp: &&Stamp| stamp.known_stage() == Some(stage) && stamp.at.is_some();
         stamps.iter().find(is_it)
     };
-    let left = find(Stage::KernelSched).or_else(|| find(Stage::KernelSend));
+    // An upper bound beyond the arrival tells nothing.
+    let before_end =
+        |stamp: &&Stamp| way.timeline().delay(stamp, leg.to).is_ok_and(|delay| delay.delay_ns >= 0);
+    let left = find(Stage::KernelSched).or_else(|| find(Stage::KernelSend)).filter(before_end);
     let arrived = find(Stage::KernelReceive);
     let parts = std::iter::once(leg.from).chain(left).chain(arrived).chain([leg.to]);
     let (from, to) = longest(way.timeline(), parts).unwrap_or((leg.from, leg.to));

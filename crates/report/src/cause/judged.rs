@@ -6,6 +6,7 @@
 use hopline_timeline::Delay;
 
 use super::{Cause, Larger, judge};
+use crate::join::HeldAt;
 use crate::names::NameId;
 use crate::table::Key;
 use crate::way::{Leg, LegKind, Way};
@@ -39,14 +40,20 @@ pub(crate) struct Judge {
 impl Judge {
     /// The causes of all measured hops and stays and of the send lag; then, from end to end, the
     /// cause of the longest of them. [`give_back`](Self::give_back) the list.
-    pub(crate) fn judge(&mut self, way: &Way<'_>, names: &[NameId], octets: u64) -> Vec<Judged> {
+    pub(crate) fn judge(
+        &mut self,
+        way: &Way<'_>,
+        names: &[NameId],
+        octets: u64,
+        held: &[HeldAt],
+    ) -> Vec<Judged> {
         let mut judged = std::mem::take(&mut self.judged);
         judged.clear();
         let mut whole = None;
         way.legs().for_each(|leg| match leg.kind {
             // From DUE, where there is one: it comes second.
             LegKind::EndToEnd => whole = Some(leg),
-            _ => judged.extend(self.judge_leg(way, names, &leg, octets)),
+            _ => judged.extend(self.judge_leg(way, names, &leg, octets, held)),
         });
         let longest = judged.iter().copied().reduce(|longest, next| {
             if next.delay.delay_ns > longest.delay.delay_ns { next } else { longest }
@@ -70,8 +77,9 @@ impl Judge {
         names: &[NameId],
         leg: &Leg<'_>,
         octets: u64,
+        held: &[HeldAt],
     ) -> Option<Judged> {
-        let verdict = judge(way, leg)?;
+        let verdict = judge(way, leg, held)?;
         let delay = way.delay(leg).ok()?;
         let key = Key::of(names, leg);
         let timeline = way.timeline();

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use hopline_timeline::record::{ClockRecord, HeaderRecord};
+use hopline_timeline::record::{ClockRecord, ConnectionRecord, HeaderRecord};
 use hopline_timeline::{Stage, Stamp};
 use serde::{Serialize, Serializer};
 
@@ -29,6 +29,7 @@ struct Document<'a> {
     counts: Named,
     notes: Vec<String>,
     recorded_by: &'a [HeaderRecord],
+    connections: &'a [ConnectionRecord],
     clocks: Vec<Clock<'a>>,
     end_to_end: Vec<Entry<'a>>,
     send_lag: Vec<Entry<'a>>,
@@ -120,6 +121,7 @@ fn document(report: &Report) -> Document<'_> {
         counts: Named(report.counts()),
         notes: report.notes(),
         recorded_by: &report.headers,
+        connections: &report.connections,
         clocks: clocks(report),
         end_to_end: entries(LegKind::EndToEnd),
         send_lag: entries(LegKind::SendLag),

@@ -27,6 +27,8 @@ impl Report {
         note(counts.unknown, "records of unknown kinds", "a newer version may read them");
         let full = format!("the table holds at most {ROW_LIMIT} rows");
         note(counts.unlisted, "samples left out", &full);
+        let unused = "not of messages that came after them in the input, or doubled";
+        note(counts.kernel_unused, "kernel records left out", unused);
         notes.extend(self.nagle_notes());
         notes.extend(self.limits());
         notes

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use hopline_timeline::record::HeaderRecord;
+use hopline_timeline::record::{ConnectionRecord, HeaderRecord};
 use hopline_timeline::{ClockDomain, Stage};
 
 use super::grid::Grid;
@@ -40,6 +40,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{waits}")?;
     }
     write_late(report, out)?;
+    write_connections(report, out)?;
     write_counts(report, out)?;
     write_notes(report, out)
 }
@@ -218,6 +219,29 @@ fn late(report: &Report, rows: &[LateRow<'_>]) -> Grid {
     column("max_us", &|row| micros(row.max_ns?.into()));
     column("total_us", &|row| micros(row.sum_ns));
     grid
+}
+
+/// What each connection cost, a line each.
+fn write_connections(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    for connection in report.connections.iter().take(LISTED) {
+        writeln!(out, "{}", connection_line(connection))?;
+    }
+    if report.connections.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
+fn connection_line(connection: &ConnectionRecord) -> String {
+    let ConnectionRecord { node, peer, io, frames, held, tcp, .. } = connection;
+    let mut line = format!("connection of {} to {}:", Printable(node), Printable(peer));
+    let _ = write!(line, " {} writes, {} reads", io.writes, io.reads);
+    let _ = write!(line, ", transfers {} out {} in", frames.transfers_out, frames.transfers_in);
+    let _ = write!(line, ", flows {} out {} in", frames.flows_out, frames.flows_in);
+    let (out, inward) = (frames.dispositions_out, frames.dispositions_in);
+    let _ = write!(line, ", dispositions {out} out {inward} in, held by nagle {}", held.nagle);
+    let _ = write!(line, ", by a window {}", held.receive_window.saturating_add(held.congestion));
+    if let Some(tcp) = tcp {
+        let _ = write!(line, ", {} segments sent again, rtt {} us", tcp.retransmits, tcp.rtt_us);
+    }
+    line
 }
 
 /// The counts that are always said, then those that are seldom more than nothing.

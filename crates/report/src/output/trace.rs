@@ -6,6 +6,7 @@ use hopline_timeline::{Delay, Stage, Stamp, Unmeasured};
 
 use super::wait_name;
 use crate::cause::Judged;
+use crate::join::{RETRANSMITTED, UPPER_BOUND, is_of_kernel};
 use crate::report::Report;
 use crate::traces::{Reason, Trace};
 use crate::units::{Millis, Period, Printable};
@@ -66,9 +67,21 @@ fn write_step(
     }
     match stamp.detail {
         0 => Ok(()),
+        detail if is_of_kernel(stamp) => write_kernel_detail(detail, out),
         detail if tells_wait(stamp) => write!(out, "  waited for {}", wait_name(detail)),
         detail => write!(out, "  detail {detail}"),
     }
+}
+
+/// An upper bound, and whether octets were sent again.
+fn write_kernel_detail(detail: u8, out: &mut String) -> fmt::Result {
+    if detail & UPPER_BOUND != 0 {
+        out.write_str("  <=")?;
+    }
+    if detail & RETRANSMITTED != 0 {
+        out.write_str("  sent again")?;
+    }
+    Ok(())
 }
 
 /// Why the message was late, at the stamp that shows it. From end to end says nothing new.
