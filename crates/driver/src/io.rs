@@ -1,10 +1,12 @@
 //! One connection: its socket, its engine, and the one way in which octets pass between them.
 
 use crate::engine::Connection;
+use crate::held::{self, Held, held_back};
 use crate::line::Line;
-use crate::{Clock, EffectiveOptions, Transport};
+use crate::{Clock, EffectiveOptions, Transport, tcp_record};
+use hopline_timeline::record::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema};
 use std::io::{self, IoSlice};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -54,6 +56,8 @@ pub struct Counters {
     pub octets_written: u64,
     /// Writes that took less than there was.
     pub short_writes: u64,
+    /// Flushes after which the kernel held octets back, by reason.
+    pub held: HeldRecord,
 }
 
 /// An engine and its socket. No method blocks or waits.
@@ -67,6 +71,7 @@ pub struct Io {
     /// The last read took all that a read may take.
     full: bool,
     counters: Counters,
+    held: Option<Held>,
 }
 
 impl Io {
@@ -83,7 +88,8 @@ impl Io {
 
     fn over(engine: Connection, line: Line) -> Self {
         let counters = Counters::default();
-        Self { engine, line, clock: Clock, ended: false, blocked: false, full: false, counters }
+        let (ended, blocked, full, held) = (false, false, false, None);
+        Self { engine, line, clock: Clock, ended, blocked, full, counters, held }
     }
 
     /// The engine.
@@ -112,6 +118,44 @@ impl Io {
     /// What passed so far.
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What the kernel held back right after the last flush that wrote.
+    pub const fn held(&self) -> Option<Held> {
+        self.held
+    }
+
+    /// The account of the connection so far, as the end of `node`; `None` for one in memory. The
+    /// peer of a connection that was reset is `unknown`.
+    pub fn record(&self, node: &str) -> Option<ConnectionRecord> {
+        let socket = self.line.socket()?;
+        let (calls, frames) = (self.counters, self.engine.frames_seen());
+        let name = |address: io::Result<SocketAddr>| {
+            address.map_or_else(|_| "unknown".to_owned(), |address| address.to_string())
+        };
+        Some(ConnectionRecord {
+            schema: Schema,
+            node: node.to_owned(),
+            local: name(socket.local_addr()),
+            peer: name(socket.peer_addr()),
+            io: IoRecord {
+                reads: calls.reads,
+                octets_read: calls.octets_read,
+                writes: calls.writes,
+                octets_written: calls.octets_written,
+                short_writes: calls.short_writes,
+            },
+            frames: FramesRecord {
+                transfers_in: frames.transfers_in,
+                transfers_out: frames.transfers_out,
+                flows_in: frames.flows_in,
+                flows_out: frames.flows_out,
+                dispositions_in: frames.dispositions_in,
+                dispositions_out: frames.dispositions_out,
+            },
+            held: calls.held,
+            tcp: tcp_record(socket).ok(),
+        })
     }
 
     /// The socket options in force.
@@ -173,6 +217,25 @@ impl Io {
     /// # Errors
     /// The connection is lost; nothing more can be written.
     pub fn flush(&mut self) -> io::Result<Flush> {
+        let written = self.counters.writes;
+        let flushed = self.flush_all();
+        // Most turns write nothing, and most writes leave at once: then this costs one call.
+        if self.counters.writes > written {
+            self.look();
+        }
+        flushed
+    }
+
+    /// Takes down whether the kernel holds back what it was given.
+    fn look(&mut self) {
+        let Some(socket) = self.line.socket() else { return };
+        self.held = held_back(socket);
+        if let Some(held) = self.held {
+            held::count(&mut self.counters.held, held.reason);
+        }
+    }
+
+    fn flush_all(&mut self) -> io::Result<Flush> {
         self.blocked = false;
         while self.engine.poll_transmit() {
             if !self.write()? {

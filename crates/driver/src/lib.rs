@@ -6,10 +6,12 @@
 //!   [`EffectiveOptions`] tells what the kernel made of them.
 //! - [`Url`]: where to connect to or to listen, as a user writes it.
 //! - [`Transport`]: octets over the socket, plain or through TLS.
+//! - [`held_back`] and [`tcp_record`]: what the kernel says of a socket.
 //! - [`Io`]: a socket and its engine; [`Waiter`]: when to try it again.
 
 mod clock;
 mod error;
+mod held;
 mod io;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -18,6 +20,7 @@ mod options;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod socket;
+mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;
@@ -26,9 +29,11 @@ mod waiter;
 
 pub use clock::{Clock, clock_domain, node};
 pub use error::Error;
+pub use held::{Held, held_back};
 pub use io::{Counters, Flush, Io, Read};
 pub use options::{EffectiveOptions, SocketOptions};
 pub use socket::{Listener, connect, listen};
+pub use tcp::tcp_record;
 #[cfg(feature = "tls")]
 pub use tls::{ClientTls, ServerTls, TlsSession};
 /// A connected socket, as [`connect`] and [`Listener`] give it and [`Io`] takes it.

@@ -14,6 +14,15 @@ pub(crate) enum Line {
 }
 
 impl Line {
+    /// The socket, unless the connection is in memory.
+    pub(crate) const fn socket(&self) -> Option<&Arc<TcpStream>> {
+        match self {
+            Line::Socket(socket, _) => Some(socket),
+            #[cfg(feature = "simulation")]
+            Line::Memory(_) => None,
+        }
+    }
+
     pub(crate) fn try_read(&mut self, buf: &mut BytesMut, max: usize) -> io::Result<usize> {
         match self {
             Line::Socket(socket, transport) => transport.try_read(socket, buf, max),

@@ -20,6 +20,7 @@
 
 mod config;
 mod connection;
+mod counts;
 mod dispositions;
 mod event;
 mod fault;
@@ -32,6 +33,7 @@ mod unsettled;
 
 pub use config::Config;
 pub use connection::{Answer, AttachOptions, Connection};
+pub use counts::FrameCounts;
 pub use event::{Delivery, Event, LinkInfo};
 pub use fault::CommandError;
 pub use hopline_timeline as timeline;

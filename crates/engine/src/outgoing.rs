@@ -93,7 +93,7 @@ impl Connection {
         // A receiver that keeps as much unsettled as we do hears first what we have settled.
         let unsaid = session.dispositions.unsaid();
         if unsaid > 0 && session.sent.len() + unsaid >= self.config.max_unsettled {
-            session.put_dispositions(self.outbox.tail());
+            self.frames_seen.dispositions_out += session.put_dispositions(self.outbox.tail());
         }
         let delivery_id = session.next_delivery_out;
         let mut transfer = transfer(link.local_handle, delivery_id, &delivery);
@@ -121,6 +121,7 @@ impl Connection {
             }
             self.outbox.push(delivery.bare);
             session.windows.sent();
+            self.frames_seen.transfers_out += 1;
         } else {
             let head = Bytes::copy_from_slice(tail.get(head_at..).unwrap_or_default());
             tail.truncate(at);
@@ -158,6 +159,7 @@ impl Connection {
             self.outbox.push(pending.bare.slice(bare_at..bare_at + payload - from_head));
             pending.sent += payload;
             session.windows.sent();
+            self.frames_seen.transfers_out += 1;
             if pending.left() == 0 {
                 session.pending = None;
             }
@@ -178,6 +180,7 @@ impl Connection {
             let aborted = Transfer { aborted: true, ..continuation(handle) };
             aborted.put(self.outbox.tail(), session.local_channel);
             session.windows.sent();
+            self.frames_seen.transfers_out += 1;
         }
     }
 }

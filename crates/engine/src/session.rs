@@ -178,11 +178,14 @@ impl Session {
         Some(self.unanswered.remove(at).2)
     }
 
-    /// Writes what is due of outcomes and settlements.
-    pub(crate) fn put_dispositions(&mut self, out: &mut Vec<u8>) {
+    /// Writes what is due of outcomes and settlements; returns in how many frames.
+    pub(crate) fn put_dispositions(&mut self, out: &mut Vec<u8>) -> u64 {
+        let mut frames = 0;
         for disposition in self.dispositions.drain() {
             disposition.put(out, self.local_channel);
+            frames += 1;
         }
+        frames
     }
 
     /// The session's part of a flow.

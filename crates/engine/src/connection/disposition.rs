@@ -32,6 +32,7 @@ impl Connection {
         disposition: Disposition,
         octets: usize,
     ) -> Result<(), Fault> {
+        self.frames_seen.dispositions_in += 1;
         let Some(id) = self.session_of(channel)? else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         // Neither settled nor in a new state: nothing can come of it.

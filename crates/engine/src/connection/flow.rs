@@ -11,6 +11,7 @@ use hopline_wire::{Role, Serial, condition};
 
 impl Connection {
     pub(super) fn flow(&mut self, channel: u16, flow: Flow, now: Instant) -> Result<(), Fault> {
+        self.frames_seen.flows_in += 1;
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
         if let Err(text) = session.windows.flow(&flow) {
@@ -138,7 +139,7 @@ impl Connection {
             return;
         };
         if !session.dispositions.is_empty() {
-            session.put_dispositions(self.outbox.tail());
+            self.frames_seen.dispositions_out += session.put_dispositions(self.outbox.tail());
         }
     }
 
@@ -171,10 +172,12 @@ impl Connection {
                 ..session.flow()
             };
             flow.put(self.outbox.tail(), channel);
+            self.frames_seen.flows_out += 1;
         }
         if std::mem::take(&mut session.flow_due) {
             session.windows.incoming_window = session.window_max;
             session.flow().put(self.outbox.tail(), channel);
+            self.frames_seen.flows_out += 1;
         }
     }
 }

@@ -23,6 +23,7 @@ mod transfer;
 pub use attach::{Answer, AttachOptions};
 
 use crate::config::{Config, Side};
+use crate::counts::FrameCounts;
 use crate::event::Event;
 use crate::link::{Half, Link};
 use crate::outbox::Outbox;
@@ -80,6 +81,7 @@ pub struct Connection {
     frames: Bytes,
     received: Instant,
     pub(crate) outbox: Outbox,
+    pub(crate) frames_seen: FrameCounts,
     events: VecDeque<Event>,
     /// Deliveries of a disposition that are still to be told.
     told: Option<Told>,
@@ -124,6 +126,7 @@ impl Connection {
             frames: Bytes::new(),
             received: now,
             outbox: Outbox::default(),
+            frames_seen: FrameCounts::default(),
             events: VecDeque::new(),
             told: None,
             sessions: SlotMap::with_key(),
@@ -202,6 +205,11 @@ impl Connection {
             self.outbox.advance(n);
             self.timers.last_write = now;
         }
+    }
+
+    /// The frames that passed so far.
+    pub const fn frames_seen(&self) -> FrameCounts {
+        self.frames_seen
     }
 
     /// Whether both `open`s are out and no `close` is.

@@ -21,6 +21,7 @@ impl Connection {
         transfer: Transfer,
         payload: Bytes,
     ) -> Result<(), Fault> {
+        self.frames_seen.transfers_in += 1;
         let Some(session_id) = self.session_of(channel)? else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(session_id) else { return Ok(()) };
         if !session.windows.received() {

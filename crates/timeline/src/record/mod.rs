@@ -3,6 +3,7 @@
 //! One object a line; `docs/timeline.md` shows each kind. Integers of 64 bits are written as
 //! strings, since JSON readers that keep numbers as doubles would round them.
 
+mod account;
 mod connection;
 mod kernel;
 mod message;

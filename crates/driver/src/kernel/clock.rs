@@ -1,5 +1,5 @@
-//! System calls that no crate wraps safely.
-#![allow(unsafe_code, reason = "adjtimex has no safe wrapper; nothing else of this crate is here")]
+//! The kernel's opinion of its own clock.
+#![allow(unsafe_code, reason = "adjtimex has no safe wrapper")]
 
 use std::mem;
 
