@@ -18,6 +18,7 @@ async fn main() -> ExitCode {
         Ok(summary) => {
             if !args.quiet {
                 println!("{summary}");
+                summary.accounts().for_each(|account| eprintln!("{account}"));
             }
             if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }

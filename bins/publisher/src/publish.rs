@@ -169,6 +169,7 @@ impl<'a> Run<'a> {
         let took = published.saturating_duration_since(self.start);
         let counts = self.messengers.iter().map(Messenger::counts);
         self.summary.end(counts, (self.put, wanted), took, failure);
+        self.summary.connections(self.messengers.iter().flat_map(Messenger::take_accounts));
         Ok(self.summary)
     }
 }

@@ -2,11 +2,15 @@
 
 use hdrhistogram::Histogram;
 use hopline_messenger::Counts;
+use hopline_messenger::timeline::record::ConnectionRecord;
 use std::fmt;
 use std::time::Duration;
 
 /// One hour in nanoseconds: the longest delay that is told apart.
 const DELAY_MAX_NS: u64 = 3_600_000_000_000;
+
+/// Connections whose accounts are shown.
+const SHOWN_MAX: usize = 4;
 
 /// Counts and delays of a run.
 #[derive(Debug)]
@@ -21,6 +25,7 @@ pub(crate) struct Summary {
     wanted: Option<u64>,
     took: Duration,
     failure: Option<String>,
+    connections: Vec<ConnectionRecord>,
 }
 
 impl Summary {
@@ -35,6 +40,7 @@ impl Summary {
             wanted: None,
             took: Duration::ZERO,
             failure: None,
+            connections: Vec::new(),
         }
     }
 
@@ -65,6 +71,16 @@ impl Summary {
             self.counts.settled += one.settled;
             self.counts.aborted += one.aborted;
         }
+    }
+
+    /// The accounts of the connections that were used.
+    pub(crate) fn connections(&mut self, accounts: impl Iterator<Item = ConnectionRecord>) {
+        self.connections.extend(accounts);
+    }
+
+    /// What passed over the first of the connections, for people who look closer.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = &ConnectionRecord> {
+        self.connections.iter().take(SHOWN_MAX)
     }
 
     fn unsettled(&self) -> u64 {

@@ -5,7 +5,8 @@ use crate::live::Live;
 use hopline_messenger::driver::node;
 use hopline_messenger::timeline::Timeline;
 use hopline_messenger::timeline::record::{
-    HeaderRecord, MessageInfo, MessageRecord, Record, Schema, SummaryRecord, UntimedRecord,
+    ConnectionRecord, HeaderRecord, MessageInfo, MessageRecord, Record, Schema, SummaryRecord,
+    UntimedRecord,
 };
 use hopline_messenger::{Body, Messenger, Received, Value};
 use std::fs::File;
@@ -96,8 +97,11 @@ impl Output {
         self.records.as_mut().map_or(Ok(()), BufWriter::flush)
     }
 
-    /// Writes the summary.
-    pub(crate) fn finish(mut self, live: &Live) -> io::Result<()> {
+    /// Writes what passed over the connections, and the summary.
+    pub(crate) fn finish(mut self, accounts: &[ConnectionRecord], live: &Live) -> io::Result<()> {
+        for account in accounts {
+            self.write(&Record::Connection(account.clone()))?;
+        }
         self.write(&Record::Summary(SummaryRecord {
             schema: Schema,
             received: live.received,

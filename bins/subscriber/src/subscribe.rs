@@ -141,7 +141,8 @@ impl Run<'_> {
     async fn finish(mut self, taken: Result<(), String>) -> Result<bool, String> {
         self.messenger.flush();
         let stopped = self.messenger.stop().await;
-        match self.output.flush().and_then(|()| self.output.finish(&self.live)) {
+        let accounts = self.messenger.take_accounts();
+        match self.output.flush().and_then(|()| self.output.finish(&accounts, &self.live)) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 return Err(error.to_string());
             }
@@ -149,6 +150,7 @@ impl Run<'_> {
         }
         if !self.args.quiet {
             eprintln!("{}", self.live.summary());
+            accounts.iter().for_each(|account| eprintln!("{account}"));
         }
         taken?;
         stopped.map_err(|error| error.to_string())?;

@@ -217,6 +217,12 @@ async fn serve(shared: Rc<Shared>, accepted: Accepted) {
             (broker.remove_if_finished(id), is_full)
         };
         if let Some(io) = finished {
+            if tracing::enabled!(tracing::Level::DEBUG)
+                && let Some(account) = io.record(&shared.engine.container_id)
+            {
+                let account = account.to_string().replace("\n ", ";");
+                tracing::debug!(%peer, account, "connection over");
+            }
             return io.close().await;
         }
         // Readiness that is there already suspends nobody: without this a peer that sends

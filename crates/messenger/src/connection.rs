@@ -194,6 +194,7 @@ impl State {
         let Some(io) = peer.io.as_mut() else { return Turn::Over(None) };
         if io.is_finished() {
             self.is_changed = true;
+            self.accounts.keep(io, &self.options.name);
             return Turn::Over(self.peers.remove(id).and_then(|peer| peer.io).map(Box::new));
         }
         // Until a full socket takes more, waking the task would be of no use.

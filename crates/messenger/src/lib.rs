@@ -33,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod connection;
 mod error;
 mod failures;

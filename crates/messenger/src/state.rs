@@ -1,5 +1,6 @@
 //! All of a messenger: peers, links, store, windows. Behind one lock, held for moments only.
 
+use crate::accounts::Accounts;
 use crate::failures::{Failures, Fate};
 use crate::incoming::{Place, Received};
 use crate::options::{Builder, Sampling};
@@ -168,6 +169,7 @@ pub(crate) struct State {
     pub(crate) stored: (usize, usize),
     pub(crate) counts: Counts,
     pub(crate) outcomes: VecDeque<Outcome>,
+    pub(crate) accounts: Accounts,
     pub(crate) send_failures: Failures,
     pub(crate) receive_failures: Failures,
     pub(crate) demand: Demand,
@@ -202,6 +204,7 @@ impl State {
             stored: (0, 0),
             counts: Counts::default(),
             outcomes: VecDeque::new(),
+            accounts: Accounts::default(),
             send_failures: Failures::default(),
             receive_failures: Failures::default(),
             demand: Demand::Auto,
