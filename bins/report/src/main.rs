@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hopline_report::{Error, Format, Late, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer};
+use hopline_report::{
+    Error, Exports, Format, Late, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer,
+};
 use hopline_timeline::TimelineId;
 
 const EXIT_STATUS: &str = "\
@@ -42,6 +44,18 @@ struct Arguments {
     /// Print one table of comma-separated values, in nanoseconds
     #[arg(long)]
     csv: bool,
+    /// Write an interval log of HdrHistogram: a histogram for each second, hop and stay
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    hlog: Option<PathBuf>,
+    /// Write percentile tables of HdrHistogram, a .hgrm file for each hop and stay
+    #[arg(long, value_name = "DIRECTORY", help_heading = "Exports")]
+    hgrm: Option<PathBuf>,
+    /// Write the slowest 1,000 messages, and those shown, as spans for Perfetto and Chrome
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    perfetto: Option<PathBuf>,
+    /// Write the same messages as spans of OpenTelemetry (OTLP JSON, one message a line)
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    otlp: Option<PathBuf>,
     /// Files of records, packed with gzip or not; - or none: the standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -66,14 +80,17 @@ fn run(options: &Options) -> Result<Outcome, Error> {
 }
 
 fn options(arguments: Arguments) -> Options {
-    let Arguments { trace, slowest, id, late, json, csv, files } = arguments;
+    let Arguments { trace, slowest, id, late, json, csv, .. } = arguments;
+    let Arguments { hlog, hgrm, perfetto, otlp, files, .. } = arguments;
     let format = match (json, csv) {
         (true, _) => Format::Json,
         (_, true) => Format::Csv,
         _ => Format::Text,
     };
     let (first, slowest) = (trace.unwrap_or_default(), slowest.unwrap_or_default());
-    Options { files, wanted: Wanted { first, slowest, ids: id }, format, late }
+    let wanted = Wanted { first, slowest, ids: id, ..Wanted::default() };
+    let exports = Exports { hlog, hgrm, perfetto, otlp };
+    Options { files, wanted, format, late, exports }
 }
 
 /// A factor such as 5 or 2.5, or a time such as 5ms.

@@ -127,6 +127,7 @@ fn help_names_every_option_and_the_exit_status() {
         "--slowest <N>",
         "--id <HEX>",
         "--late <FACTOR>",
+        "--hlog <FILE>",
         "--json",
         "--csv",
         "Exit status",

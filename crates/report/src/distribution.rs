@@ -59,6 +59,11 @@ impl Distribution {
         self.at_least_zero.len() + self.negative()
     }
 
+    /// Those that aren't below zero.
+    pub(crate) fn at_least_zero(&self) -> &Histogram<u64> {
+        &self.at_least_zero
+    }
+
     /// How many delays were below zero.
     pub(crate) fn negative(&self) -> u64 {
         self.below_zero.as_ref().map_or(0, Histogram::len)

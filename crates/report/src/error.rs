@@ -28,6 +28,14 @@ pub enum Error {
     /// The report could not be written.
     #[error("the report can't be written: {0}; check the space and the rights at its destination")]
     Write(#[source] io::Error),
+    /// A file beside the report could not be written.
+    #[error("{}: {source}; check the space and the rights there", path.display())]
+    Export {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The system didn't let the program catch Ctrl-C.
     #[error("Ctrl-C can't be caught: {0}; read the records from a file")]
     Signal(#[source] io::Error),

@@ -45,9 +45,8 @@
 //!
 //! # Limits
 //!
-//! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows of
-//! delays and as many of causes,
-//! [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the sake of duplicates,
+//! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows of delays
+//! and as many of causes, [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the sake of duplicates,
 //! [`KERNEL_LIMIT`] records of kernels, [`HEADER_LIMIT`] headers and connections, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked
 //! for. The report notes where rows, names or remembered timelines didn't suffice.
 //!
@@ -75,6 +74,7 @@ mod counts;
 mod distribution;
 mod duplicates;
 mod error;
+mod export;
 mod input;
 mod interrupt;
 mod join;
@@ -94,6 +94,7 @@ pub use counts::Counts;
 pub use distribution::LONGEST_NS;
 pub use duplicates::MEMORY_LIMIT;
 pub use error::Error;
+pub use export::Exports;
 pub use hopline_timeline::record::MAX_LINE_OCTETS;
 pub use interrupt::outlast_writer;
 pub use join::KERNEL_LIMIT;

@@ -12,6 +12,7 @@ use crate::counts::Counts;
 use crate::distribution::LONGEST_NS;
 use crate::duplicates::{MEMORY_LIMIT, Recent};
 use crate::error::Error;
+use crate::export::Intervals;
 use crate::join::Side;
 use crate::names::{NAME_LIMIT, NameId, Names};
 use crate::table::{Key, Point, Table};
@@ -35,6 +36,8 @@ pub struct Report {
     pub(crate) causes: Table,
     judge: Judge,
     side: Side,
+    /// An interval log to be written on the way.
+    pub(crate) intervals: Option<Intervals>,
     pub(crate) connections: Vec<ConnectionRecord>,
     pub(crate) late: Late,
     pub(crate) traces: Traces,
@@ -62,6 +65,7 @@ impl Report {
             causes: Table::new().map_err(Error::Histogram)?,
             judge: Judge::default(),
             side: Side::default(),
+            intervals: None,
             connections: Vec::new(),
             late: Late::default(),
             traces: Traces::new(wanted),
@@ -141,10 +145,14 @@ impl Report {
             self.count(message, &way);
             self.measure(&way, &names, end_to_end_ns);
             self.count_causes(&judged, message.octets);
+            if let Some(intervals) = &mut self.intervals {
+                intervals.add(&way, |leg| Key::of(&names, leg), &self.names);
+            }
             self.note_zero(&timeline, way.origin());
         }
         let MessageRecord { seq, redelivered, .. } = *message;
-        let trace = Trace { seq, redelivered, duplicate, timeline, judged };
+        let octets = message.octets;
+        let trace = Trace { seq, redelivered, duplicate, octets, timeline, judged };
         self.traces.offer(&trace, end_to_end_ns);
         self.judge.give_back(trace.judged);
         Ok(())

@@ -9,6 +9,7 @@ use hopline_timeline::record::{MAX_LINE_OCTETS, Record};
 
 use crate::cause::Late;
 use crate::error::Error;
+use crate::export::{Exports, Intervals};
 use crate::input::{Line, Lines, STDIN_NAME};
 use crate::log::Log;
 use crate::output::Format;
@@ -28,6 +29,8 @@ pub struct Options {
     pub format: Format,
     /// From when on a message is late.
     pub late: Late,
+    /// Files to write beside the report.
+    pub exports: Exports,
 }
 
 impl Options {
@@ -92,17 +95,22 @@ impl Outcome {
 /// A reader of the report that leaves early, as `head` does, is no error.
 ///
 /// # Errors
-/// [`Error::Write`] and [`Error::Histogram`]; what is wrong with the input is only logged.
+/// [`Error::Write`], [`Error::Export`] and [`Error::Histogram`]; what is wrong with the input is only logged.
 pub fn run(
     options: &Options,
     stdin: impl Read,
     out: &mut impl Write,
     log: impl Write,
 ) -> Result<Outcome, Error> {
-    let mut reading =
-        Reading { report: Report::new(options.wanted.clone())?, log: Log::new(log), unread: false };
+    let exported = options.wanted.exported || options.exports.want_traces();
+    let report = Report::new(Wanted { exported, ..options.wanted.clone() })?;
+    let mut reading = Reading { report, log: Log::new(log), unread: false };
     reading.report.set_late(options.late);
+    let hlog = options.exports.hlog.as_deref();
+    reading.report.intervals = hlog.map(Intervals::create).transpose()?;
     reading.read_all(&options.files, stdin);
+    reading.report.intervals.take().map_or(Ok(()), Intervals::finish)?;
+    options.exports.write(&reading.report)?;
     let written = reading.report.write(options.format, out).and_then(|()| out.flush());
     match written.map_err(Error::Write) {
         Err(error) if !error.is_broken_pipe() => Err(error),

@@ -1,7 +1,7 @@
 //! Which messages are kept whole, to be printed as traces.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use hopline_timeline::{Timeline, TimelineId};
 
@@ -22,6 +22,8 @@ pub struct Wanted {
     pub slowest: usize,
     /// Those with these ids, [`COPY_LIMIT`] of each at most.
     pub ids: Vec<TimelineId>,
+    /// Whether the [`TRACE_LIMIT`] slowest are kept for exports, beyond those that are shown.
+    pub exported: bool,
 }
 
 /// Why a trace is shown.
@@ -48,6 +50,8 @@ pub(crate) struct Trace {
     pub(crate) seq: u64,
     pub(crate) redelivered: bool,
     pub(crate) duplicate: bool,
+    /// Of the message, all sections.
+    pub(crate) octets: u64,
     pub(crate) timeline: Timeline,
     /// The cause of each of its legs, late or not.
     pub(crate) judged: Vec<Judged>,
@@ -90,7 +94,8 @@ impl Traces {
     fn offer_slowest(&mut self, trace: &Trace, delay_ns: i64) {
         self.arrivals += 1;
         let key = (delay_ns, Reverse(self.arrivals));
-        let room = self.slowest.len() < self.wanted.slowest.min(TRACE_LIMIT);
+        let kept = if self.wanted.exported { TRACE_LIMIT } else { self.wanted.slowest };
+        let room = self.slowest.len() < kept.min(TRACE_LIMIT);
         let beaten = self.slowest.first_key_value().is_some_and(|(least, _)| *least < key);
         if !room && beaten {
             self.slowest.pop_first();
@@ -108,8 +113,25 @@ impl Traces {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Reason, &Trace)> {
         let first = self.first.iter().map(|trace| (Reason::First, trace));
         let asked = self.asked.iter().map(|trace| (Reason::Asked, trace));
-        let slowest = self.slowest.values().rev().map(|trace| (Reason::Slowest, trace));
+        let slowest = self
+            .slowest
+            .values()
+            .rev()
+            .take(self.wanted.slowest)
+            .map(|trace| (Reason::Slowest, trace));
         first.chain(asked).chain(slowest)
+    }
+
+    /// All that are kept, each once, the slowest first.
+    pub(crate) fn exported(&self) -> impl Iterator<Item = &Trace> {
+        let mut seen = HashSet::new();
+        let all = self.slowest.values().rev().chain(&self.first).chain(&self.asked);
+        // The node that wrote the record: the sequence begins anew with each.
+        let key = |trace: &Trace| {
+            let end = trace.timeline.nodes.last().map(|node| node.name.clone());
+            (trace.timeline.id, trace.seq, end)
+        };
+        all.filter(move |trace| seen.insert(key(trace)))
     }
 
     /// The ids that were asked for and didn't come.
@@ -125,7 +147,14 @@ mod tests {
 
     fn trace(n: u8) -> Trace {
         let timeline = Timeline { id: TimelineId([n; 16]), ..Timeline::default() };
-        Trace { seq: n.into(), redelivered: false, duplicate: false, timeline, judged: Vec::new() }
+        Trace {
+            seq: n.into(),
+            redelivered: false,
+            duplicate: false,
+            octets: 0,
+            timeline,
+            judged: Vec::new(),
+        }
     }
 
     fn kept(wanted: Wanted, delays: &[i64]) -> Vec<(Reason, u64)> {
@@ -138,7 +167,8 @@ mod tests {
 
     #[test]
     fn only_as_many_as_asked_for_are_kept_and_the_slowest_come_slowest_first() {
-        let wanted = Wanted { first: 2, slowest: 3, ids: vec![TimelineId([4; 16])] };
+        let ids = vec![TimelineId([4; 16])];
+        let wanted = Wanted { first: 2, slowest: 3, ids, ..Wanted::default() };
         let seqs = kept(wanted, &[-1, 9, 5, 9, 7, 1]);
         use Reason::{Asked, First, Slowest};
         let all = [(First, 0), (First, 1), (Asked, 4), (Slowest, 1), (Slowest, 3), (Slowest, 4)];
@@ -147,9 +177,22 @@ mod tests {
     }
 
     #[test]
+    fn exports_get_more_than_is_shown_and_nothing_twice() {
+        let wanted = Wanted { first: 2, slowest: 1, exported: true, ..Wanted::default() };
+        let mut traces = Traces::new(wanted);
+        for n in 0..5 {
+            traces.offer(&trace(n), (n != 1).then_some(n.into()));
+        }
+        assert_eq!(traces.iter().count(), 3);
+        let exported: Vec<_> = traces.exported().map(|trace| trace.seq).collect();
+        assert_eq!(exported, [4, 3, 2, 0, 1]);
+    }
+
+    #[test]
     fn a_duplicate_is_shown_only_to_who_asks_for_its_id() {
         let id = TimelineId([1; 16]);
-        let mut traces = Traces::new(Wanted { first: 5, slowest: 5, ids: vec![id] });
+        let mut traces =
+            Traces::new(Wanted { first: 5, slowest: 5, ids: vec![id], ..Wanted::default() });
         traces.offer(&Trace { duplicate: true, ..trace(1) }, Some(1));
         assert_eq!(traces.iter().map(|(reason, _)| reason).collect::<Vec<_>>(), [Reason::Asked]);
     }

@@ -105,6 +105,20 @@ impl<'a> Way<'a> {
         self.timeline.delay(leg.from, leg.to)
     }
 
+    /// When the last stamp was taken, by the wall clock.
+    pub(crate) fn end_wall_ns(&self) -> Option<i64> {
+        self.wall_ns(self.end)
+    }
+
+    /// The wall-clock time of a stamp in ns since 1970. Stamps of one clock are told by the offset
+    /// of its first node, so that their differences stay exact.
+    pub(crate) fn wall_ns(&self, stamp: &Stamp) -> Option<i64> {
+        let clock = self.timeline.nodes.get(stamp.node)?.clock;
+        let nodes = self.timeline.nodes.iter();
+        let first = nodes.map(|node| node.clock).find(|other| other.is_same_as(&clock));
+        first.unwrap_or(clock).wall_ns(stamp.at?)
+    }
+
     /// Every leg, in the order of the way.
     pub(crate) fn legs(&self) -> impl Iterator<Item = Leg<'a>> {
         let (origin, end) = (self.origin, self.end);

@@ -43,7 +43,10 @@ fn check_all_forms(input: &str, wanted: &Wanted) {
 #[test]
 fn the_chain_of_three_nodes() {
     let asked = "00000000000000000000000000abc003".parse().unwrap();
-    check_all_forms("chain", &Wanted { first: 1, slowest: 1, ids: vec![asked] });
+    check_all_forms(
+        "chain",
+        &Wanted { first: 1, slowest: 1, ids: vec![asked], ..Wanted::default() },
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Report {
     }
 
     /// The legs of a traced message that were late, with the delay above which they were.
-    pub(super) fn late_legs<'a>(&self, trace: &'a Trace) -> Vec<(&'a Judged, i64)> {
+    pub(crate) fn late_legs<'a>(&self, trace: &'a Trace) -> Vec<(&'a Judged, i64)> {
         let limit = |judged: &Judged| threshold_ns(self.late, self.table.get(&judged.key)?);
         let late = trace.judged.iter().filter_map(|judged| Some((judged, limit(judged)?)));
         late.filter(|(judged, limit_ns)| judged.delay.delay_ns > *limit_ns).collect()
