@@ -11,7 +11,7 @@ pub fn run(octets: &[u8]) {
     let octets = input.take(usize::MAX);
     let format = [Format::Text, Format::Json, Format::Csv][usize::from(choice % 3)];
     let [first, slowest] = [choice >> 2 & 3, choice >> 4 & 3].map(usize::from);
-    let wanted = Wanted { first, slowest, ids: Vec::new() };
+    let wanted = Wanted { first, slowest, ..Wanted::default() };
     let options = Options { wanted, format, ..Options::default() };
     let (mut out, mut log) = (Vec::new(), Vec::new());
     memory::in_proportion(octets.len(), 4096, 16 << 20, || {
