@@ -11,7 +11,7 @@ pub(super) type Body = (u8, Vec<u8>);
 
 /// What a peer may say once the connection is open: a conversation each.
 pub(super) fn all() -> Vec<Vec<Body>> {
-    vec![incoming(), outgoing(), wrapping(), crossing()]
+    vec![incoming(), outgoing(), wrapping(), crossing(), busy()]
 }
 
 fn on(channel: u8, performative: &impl Encode) -> Body {
@@ -95,4 +95,11 @@ fn crossing() -> Vec<Body> {
         on(0, &end()),
         on(0, &begin()),
     ]
+}
+
+/// More to answer than may wait to be written.
+fn busy() -> Vec<Body> {
+    let link = [on(0, &attach("to and fro", 0, Role::Receiver)), on(0, &detach(0, true))];
+    let links = (0..150).flat_map(|_| link.clone());
+    [on(0, &begin())].into_iter().chain(links).collect()
 }

@@ -55,10 +55,11 @@ fn random_octets(seed: u64, n: usize) -> Vec<u8> {
 /// Conversations about everything, with each end as the peer, in each way of reading the octets.
 fn frames() -> Vec<Vec<u8>> {
     let all = conversation::all();
-    let ways = (0..8).flat_map(|setup| all.iter().map(move |bodies| (setup, bodies)));
-    let seed = |(setup, bodies): (u8, &Vec<_>)| {
-        let frames = bodies.iter().flat_map(|body| framed(setup & MENDED != 0, body));
-        [setup, 50].into_iter().chain(frames).collect()
+    let ways = (0..8).flat_map(|setup| [0, 50].map(|piece| [setup, piece]));
+    let ways = ways.flat_map(|way| all.iter().map(move |bodies| (way, bodies)));
+    let seed = |(way, bodies): ([u8; 2], &Vec<_>)| {
+        let frames = bodies.iter().flat_map(|body| framed(way[0] & MENDED != 0, body));
+        way.into_iter().chain(frames).collect()
     };
     ways.map(seed).collect()
 }
