@@ -226,6 +226,7 @@ impl Broker {
             Event::Outcome { link, id: delivery, token, state, settled } => {
                 self.on_outcome(id, (link, delivery), token, state, settled);
             }
+            Event::CreditUsed { link } => self.on_credit_used(id, link),
             Event::AttachRequest { link, attach } => self.on_attach(id, link, *attach),
             Event::Detached { link, closed, by_peer, error } => {
                 let answer = self.on_detached(id, link, (by_peer && closed, error.is_none()));

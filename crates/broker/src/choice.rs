@@ -173,7 +173,7 @@ impl Broker {
             let Some(conn) = self.conns.get_mut(consumer.conn) else { continue };
             let Some(wait) = consumer.block(conn) else { return Some(id) };
             queue.wait = wait;
-            consumer.is_ready = false;
+            (consumer.is_ready, consumer.is_behind) = (false, false);
             conn.block(id, consumer.link, wait);
         }
         None

@@ -73,6 +73,15 @@ impl Broker {
         self.grant(id, false);
     }
 
+    /// A publisher has used credit for nothing: it gets more of it all the same.
+    pub(crate) fn on_credit_used(&mut self, conn: ConnId, link: LinkId) {
+        match self.conns.get(conn).and_then(|conn| conn.links.get(link)).copied() {
+            Some(End::Producer(id)) => self.grant(id, false),
+            Some(End::Coordinator { .. }) => self.grant_control(conn, link),
+            _ => {}
+        }
+    }
+
     fn take_in(
         &mut self,
         id: ProducerId,
@@ -263,10 +272,19 @@ impl Broker {
             return;
         }
         queue.is_tight = false;
-        let topic = queue.topic.as_ref().and_then(|topic| self.topics.get(topic));
-        let of_topic = topic.into_iter().flat_map(|topic| &topic.producers);
-        let producers: Vec<_> = queue.producers.iter().chain(of_topic).copied().collect();
-        for producer in producers {
+        let topic = queue.topic.clone();
+        for producer in Vec::from_iter(queue.producers.iter().copied()) {
+            self.grant(producer, true);
+        }
+        if let Some(topic) = topic {
+            self.grant_topic(&topic);
+        }
+    }
+
+    /// A subscription holds the topic's publishers up no more.
+    pub(crate) fn grant_topic(&mut self, topic: &str) {
+        let Some(topic) = self.topics.get(topic) else { return };
+        for producer in Vec::from_iter(topic.producers.iter().copied()) {
             self.grant(producer, true);
         }
     }

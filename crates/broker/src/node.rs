@@ -224,6 +224,9 @@ impl Broker {
             self.leave_topic(topic, |topic| {
                 topic.subscriptions.remove(&id);
             });
+            if queue.is_tight {
+                self.grant_topic(topic);
+            }
         }
         self.detach_all(&queue.consumers, &queue.producers);
     }

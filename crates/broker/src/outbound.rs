@@ -185,7 +185,7 @@ impl Broker {
             consumer.is_behind = false;
             for message in queue.since(consumer.cursor) {
                 wait = conn.io.engine().send_block(consumer.link);
-                consumer.is_behind = work == 0;
+                consumer.is_behind = wait.is_none() && work == 0;
                 if wait.is_some() || consumer.is_behind {
                     break;
                 }
@@ -257,9 +257,13 @@ impl Broker {
         let Some(queue) = self.queues.get_mut(id) else { return };
         let gone = queue.expired(now);
         let address = queue.address.clone();
+        let held_up_others = queue.groups.is_some() && !gone.is_empty();
         self.losses.expired += gone.len() as u64;
         for message in gone {
             self.dead_letter(&address, message, Death::Expired);
+        }
+        if held_up_others {
+            self.list(id);
         }
         self.loosen(id);
         self.drop_if_unused(id);

@@ -118,7 +118,8 @@ impl Broker {
         if max.is_some_and(|max| message.delivery_count >= max) {
             queue.forget(&message);
             let address = queue.address.clone();
-            return self.dead_letter(&address, message, Death::Failed);
+            self.dead_letter(&address, message, Death::Failed);
+            return self.list(id);
         }
         queue.put_back(message);
         self.list(id);

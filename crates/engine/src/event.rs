@@ -45,6 +45,12 @@ pub enum Event {
     },
     /// A whole delivery came.
     Delivery(Delivery),
+    /// The sender used credit for what comes to nothing: a delivery that it aborted, or that goes
+    /// on from an attachment of which nothing is kept (2.7.5), or it has skipped some (2.7.4).
+    CreditUsed {
+        /// The link.
+        link: LinkId,
+    },
     /// The peer told the state of a delivery that we sent.
     Outcome {
         /// The link.

@@ -123,6 +123,23 @@ fn answers_that_are_late_for_what_is_gone_are_forgotten() {
 }
 
 #[test]
+fn what_is_gone_takes_no_answer_from_what_is_there() {
+    let mut script = limited(1);
+    script.send(&echo());
+    for n in 0..1000 {
+        script.attach(&attach(&format!("gone{n}"), 2, Role::Receiver));
+        script.send(&Flow { echo: true, handle: Some(2), ..flow() });
+        script.send(&detach(2, true));
+    }
+    script.send_on(1, &begin());
+    script.send_on(1, &echo());
+    script.heard();
+    script.pass(Duration::from_secs(2));
+    assert_eq!(answers(&mut script).len(), 1);
+    assert_eq!(script.end.connection.poll_timeout(), None);
+}
+
+#[test]
 fn two_ends_do_not_talk_each_other_into_a_storm() {
     let mut pair = Pair::open();
     let session = pair.begin();

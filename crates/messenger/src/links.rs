@@ -21,6 +21,7 @@ impl State {
             Event::Credit { link, .. } => self.on_credit(id, link),
             Event::Delivery(delivery) => self.arrived(id, delivery),
             Event::Drained { link } => self.drained(id, link),
+            Event::CreditUsed { link } => self.credit_used(id, link),
             Event::Outcome { link, id: delivery, token, state, settled } => {
                 if !settled && !state.as_ref().is_some_and(|state| state.is_terminal()) {
                     return;

@@ -115,6 +115,13 @@ impl State {
         self.grant(id);
     }
 
+    /// The sender has used credit for nothing: it gets more of it all the same.
+    pub(crate) fn credit_used(&mut self, peer: PeerId, link: LinkId) {
+        if let Some(End::Subscription(id)) = self.end(peer, link) {
+            self.grant(id);
+        }
+    }
+
     /// The sender has used up its credit.
     pub(crate) fn drained(&mut self, peer: PeerId, link: LinkId) {
         let Some(End::Subscription(id)) = self.end(peer, link) else { return };

@@ -82,7 +82,7 @@ impl World {
                 assert!(error.as_deref().is_none_or(stops), "connection closed: {error:?}");
             }
             Event::AttachRequest { .. } => panic!("the broker attaches of its own accord"),
-            Event::Credit { .. } | Event::PeerSettled { .. } => {}
+            Event::Credit { .. } | Event::CreditUsed { .. } | Event::PeerSettled { .. } => {}
         }
     }
 

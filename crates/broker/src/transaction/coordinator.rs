@@ -71,9 +71,14 @@ impl Broker {
             Ok(state) => self.tell_outcome(conn_id, delivery, state),
             Err(error) => self.refuse_control(conn_id, delivery, error),
         }
-        let Some(conn) = self.conns.get_mut(conn_id) else { return };
-        if conn.io.engine().credit(delivery.link) <= CREDIT / 2 {
-            let _ = conn.io.engine_mut().set_credit(delivery.link, CREDIT);
+        self.grant_control(conn_id, delivery.link);
+    }
+
+    /// Tops up a controller's credit if half of it is used.
+    pub(crate) fn grant_control(&mut self, conn: ConnId, link: LinkId) {
+        let Some(conn) = self.conns.get_mut(conn) else { return };
+        if conn.io.engine().credit(link) <= CREDIT / 2 {
+            let _ = conn.io.engine_mut().set_credit(link, CREDIT);
         }
     }
 

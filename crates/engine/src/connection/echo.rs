@@ -51,6 +51,11 @@ impl EchoLimit {
         free
     }
 
+    /// Nobody is there any more to be answered.
+    pub(super) fn forget(&mut self, session: SessionId, link: Option<LinkId>) {
+        self.late.remove(&(session, link));
+    }
+
     /// When the next late answer may go out.
     pub(super) fn deadline(&self) -> Option<Instant> {
         (!self.late.is_empty()).then(|| self.filled.saturating_add(self.every()))

@@ -186,6 +186,7 @@ impl Connection {
 
     fn forget_session(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(id) else { return };
+        self.echoes.forget(id, None);
         if let Some(slot) = self.by_local_channel.get_mut(usize::from(session.local_channel)) {
             *slot = None;
         }
@@ -272,6 +273,7 @@ impl Connection {
     pub(super) fn forget_link(&mut self, id: LinkId) {
         self.drop_partial(id);
         let Some(link) = self.links.remove(id) else { return };
+        self.echoes.forget(link.session, Some(id));
         if let Some(session) = self.sessions.get_mut(link.session) {
             session.links.remove(&id);
         }

@@ -42,12 +42,15 @@ impl Connection {
             }
             Role::Receiver => {
                 let count = flow.delivery_count.map(Serial);
-                if let Some(count) = count.filter(|c| c.distance(link.credit.delivery_count) > 0) {
+                let ahead = count.filter(|c| c.distance(link.credit.delivery_count) > 0);
+                if let Some(count) = ahead {
                     link.credit.spend(count.steps_from(link.credit.delivery_count));
                 }
                 if link.credit.drain && link.credit.link_credit == 0 {
                     link.credit.drain = false;
                     self.events.push_back(Event::Drained { link: id });
+                } else if ahead.is_some() {
+                    self.events.push_back(Event::CreditUsed { link: id });
                 }
             }
         }

@@ -79,6 +79,7 @@ impl Connection {
         }
         link.credit.spend(1);
         if transfer.aborted {
+            self.events.push_back(Event::CreditUsed { link: id });
             return Ok(());
         }
         if !partial.settled && !partial.resumed {
@@ -135,6 +136,7 @@ impl Connection {
         if transfer.aborted {
             self.drop_partial(id);
             self.take_received(session, delivery_id);
+            self.events.push_back(Event::CreditUsed { link: id });
             return Ok(());
         }
         self.check_size(id, size)?;
@@ -170,6 +172,7 @@ impl Connection {
 
     fn finish(&mut self, id: LinkId, partial: Partial, payload: Bytes) -> Result<(), Fault> {
         if partial.resumed {
+            self.events.push_back(Event::CreditUsed { link: id });
             return Ok(());
         }
         let link = self.links.get(id);
