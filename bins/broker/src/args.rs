@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// TCP_NODELAY of all listeners and the connections that they accept
     #[arg(long, value_name = "on|off")]
     nodelay: Option<Switch>,
+    /// Which instants the kernels of listeners are asked for: off or receive (Linux)
+    #[arg(long, value_name = "WHICH")]
+    kernel_timestamps: Option<String>,
     /// The container-id, and the name in timelines
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -64,6 +67,7 @@ impl Args {
             config: self.config.clone(),
             listen: self.listen.clone(),
             nodelay: self.nodelay.map(|switch| switch == Switch::On),
+            kernel_timestamps: self.kernel_timestamps.clone(),
             name: self.name.clone(),
             timelines: self.timelines.clone(),
         }

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use clap::{Parser, ValueEnum};
+use hopline_messenger::driver::KernelTimestamps;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,6 +55,9 @@ pub(crate) struct Args {
     /// Which messages carry a timeline: all, 1/N, or off.
     #[arg(long, value_name = "all|1/N|off", default_value = "all", value_parser = sampling)]
     pub(crate) timelines: Timelines,
+    /// Which instants our kernel is asked for: off or receive (Linux).
+    #[arg(long, value_name = "WHICH", default_value = "off")]
+    pub(crate) kernel_timestamps: KernelTimestamps,
     /// Who stamps.
     #[arg(long, value_name = "NAME", default_value = "publisher")]
     pub(crate) name: String,

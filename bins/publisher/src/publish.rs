@@ -177,11 +177,15 @@ impl<'a> Run<'a> {
 fn messenger(args: &Args, n: usize) -> Messenger {
     let name = if n == 0 { args.name.clone() } else { format!("{}-{}", args.name, n + 1) };
     let window = args.window.max(1);
-    let nodelay = args.nodelay == Switch::On;
+    let options = SocketOptions {
+        nodelay: args.nodelay == Switch::On,
+        kernel_timestamps: args.kernel_timestamps,
+        ..SocketOptions::default()
+    };
     let builder = Messenger::builder()
         .name(name)
         .timeout(args.timeout)
-        .socket(SocketOptions { nodelay, ..SocketOptions::default() })
+        .socket(options)
         .store(window, usize::MAX)
         .outgoing_window(1)
         .timelines(match args.timelines {

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use clap::{Parser, ValueEnum};
+use hopline_messenger::driver::KernelTimestamps;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// TCP_NODELAY on our socket.
     #[arg(long, value_name = "on|off", default_value = "on")]
     pub(crate) nodelay: Switch,
+    /// Which instants our kernel is asked for: off or receive (Linux).
+    #[arg(long, value_name = "WHICH", default_value = "off")]
+    pub(crate) kernel_timestamps: KernelTimestamps,
     /// Who stamps.
     #[arg(long, value_name = "NAME", default_value = "subscriber")]
     pub(crate) name: String,

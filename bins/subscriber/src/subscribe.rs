@@ -33,12 +33,16 @@ pub(crate) async fn run(args: &Args) -> Result<bool, String> {
 }
 
 fn messenger(args: &Args) -> Messenger {
-    let nodelay = args.nodelay == Switch::On;
+    let options = SocketOptions {
+        nodelay: args.nodelay == Switch::On,
+        kernel_timestamps: args.kernel_timestamps,
+        ..SocketOptions::default()
+    };
     let builder = Messenger::builder()
         .name(&args.name)
         .timeout(args.timeout)
         .credit(args.credit.get())
-        .socket(SocketOptions { nodelay, ..SocketOptions::default() });
+        .socket(options);
     match &args.ca {
         Some(file) => builder.ca(file).build(),
         None => builder.build(),

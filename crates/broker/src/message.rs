@@ -45,6 +45,7 @@ pub(crate) struct Message {
     acquired_before: bool,
     pub(crate) expires: Option<Instant>,
     received: Instant,
+    arrived: Option<Instant>,
     deserialized: Instant,
     pub(crate) enqueued: Instant,
     /// What it waits for.
@@ -79,6 +80,7 @@ impl Message {
             acquired_before: false,
             expires,
             received: delivery.received,
+            arrived: delivery.arrived,
             deserialized: delivery.received,
             enqueued: delivery.received,
             wait: Wait::None,
@@ -286,6 +288,9 @@ impl Message {
         }
         let slot = Appender::new(out, start).and_then(|mut stamps| {
             stamps.node(node);
+            if let Some(arrived) = self.arrived {
+                stamps.stamp(Stage::KernelReceive, 0, arrived);
+            }
             stamps.stamp(Stage::Receive, 0, self.received);
             stamps.stamp(Stage::Deserialize, 0, self.deserialized);
             stamps.stamp(Stage::Enqueue, 0, self.enqueued);

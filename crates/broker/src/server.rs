@@ -7,7 +7,8 @@ use crate::places::{Place, Places};
 use crate::users::Users;
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Connection};
-use hopline_driver::{Clock, Io, Listener, ServerTls, Socket, Transport, Waiter, listen};
+use hopline_driver::{Clock, Io, KernelTimestamps, Listener, ServerTls, Socket};
+use hopline_driver::{Transport, Waiter, listen};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -170,7 +171,8 @@ async fn accept(shared: Rc<Shared>, listener: Listener, tls: Option<Tls>) {
                 }
             },
         };
-        let accepted = Accepted { socket, peer, transport, place };
+        let stamps = listener.options().kernel_timestamps;
+        let accepted = Accepted { socket, peer, transport, place, stamps };
         tokio::task::spawn_local(serve(shared.clone(), accepted));
     }
 }
@@ -181,10 +183,11 @@ struct Accepted {
     peer: SocketAddr,
     transport: Transport,
     place: Place,
+    stamps: KernelTimestamps,
 }
 
 async fn serve(shared: Rc<Shared>, accepted: Accepted) {
-    let Accepted { socket, peer, mut transport, place: _place } = accepted;
+    let Accepted { socket, peer, mut transport, place: _place, stamps } = accepted;
     let since = Clock.now();
     let patience = shared.engine.handshake_timeout;
     match tokio::time::timeout(patience, transport.handshake(&socket)).await {
@@ -195,7 +198,8 @@ async fn serve(shared: Rc<Shared>, accepted: Accepted) {
     let authenticator = shared.authenticator.clone();
     let engine = Connection::server(shared.engine.clone(), authenticator, since);
     let socket = Arc::new(socket);
-    let io = Io::new(engine, socket.clone(), transport);
+    let mut io = Io::new(engine, socket.clone(), transport);
+    io.use_kernel_timestamps(stamps);
     let (id, wake) = shared.broker.borrow_mut().add(io);
     let mut waiter = Waiter::default();
     loop {

@@ -4,6 +4,7 @@
 
 use hopline_broker::settings::{Overrides, SettingsError, load, print};
 use hopline_broker::{Config, DurableMessages, ListenerConfig, Sampling, TlsFiles, User};
+use hopline_driver::KernelTimestamps;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -262,6 +263,7 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     listener.socket.keepalive = Some(Duration::from_secs(30));
     listener.socket.user_timeout = Some(Duration::from_millis(2_500));
     listener.socket.reuse_port = true;
+    listener.socket.kernel_timestamps = KernelTimestamps::Receive;
     config.listeners.push(listener);
     config.users = vec![User { name: "u".into(), password: "hunter2".into() }];
     config

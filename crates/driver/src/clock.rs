@@ -43,7 +43,7 @@ pub fn clock_domain() -> ClockDomain {
     if crate::simulation::held().is_some() {
         return ClockDomain::default();
     }
-    let (wall_offset_ns, width_ns) = wall_offset();
+    let (wall_offset_ns, width_ns) = wall_offset(SANDWICHES);
     ClockDomain {
         kind: ClockKind::Monotonic,
         host: host().unwrap_or_default(),
@@ -53,11 +53,12 @@ pub fn clock_domain() -> ClockDomain {
     }
 }
 
-/// Realtime minus monotonic in ns, and the width of the reading that it comes from.
+/// Realtime minus monotonic in ns, and the width of the reading that it comes from, the best of so
+/// many.
 ///
 /// The realtime clock is read between two readings of the monotonic one, so that the truth lies
 /// within half the width.
-fn wall_offset() -> (i64, u64) {
+pub(crate) fn wall_offset(readings: usize) -> (i64, u64) {
     let sandwich = |_| {
         let before = Clock.now();
         let wall_ns = nanoseconds(clock_gettime(ClockId::Realtime));
@@ -65,7 +66,7 @@ fn wall_offset() -> (i64, u64) {
         let middle_ns = before.as_nanos().saturating_add(width_ns / 2);
         (wall_ns.saturating_sub(middle_ns), width_ns.unsigned_abs())
     };
-    (0..SANDWICHES).map(sandwich).min_by_key(|&(_, width_ns)| width_ns).unwrap_or_default()
+    (0..readings).map(sandwich).min_by_key(|&(_, width_ns)| width_ns).unwrap_or_default()
 }
 
 /// Saturates in the year 2262.

@@ -3,11 +3,12 @@
 use crate::engine::Connection;
 use crate::held::{self, Held, held_back};
 use crate::line::Line;
-use crate::{Clock, EffectiveOptions, Transport, tcp_record};
+use crate::stamps::Stamps;
+use crate::{Clock, EffectiveOptions, KernelTimestamps, Transport, tcp_record};
 use hopline_timeline::record::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema};
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -21,6 +22,9 @@ const SLICES: usize = 64;
 /// does not reset the connection under our own last frame.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_OCTETS: usize = 4 << 20;
+
+/// It was said that there are no kernel timestamps.
+static TOLD: Once = Once::new();
 
 /// What came of a read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -72,6 +76,7 @@ pub struct Io {
     full: bool,
     counters: Counters,
     held: Option<Held>,
+    stamps: Option<Box<Stamps>>,
 }
 
 impl Io {
@@ -89,7 +94,27 @@ impl Io {
     fn over(engine: Connection, line: Line) -> Self {
         let counters = Counters::default();
         let (ended, blocked, full, held) = (false, false, false, None);
-        Self { engine, line, clock: Clock, ended, blocked, full, counters, held }
+        Self { engine, line, clock: Clock, ended, blocked, full, counters, held, stamps: None }
+    }
+
+    /// Asks the kernel for its stamps from here on; to be called before anything is written. Where
+    /// it can't be had the log says so, once, and all else works.
+    pub fn use_kernel_timestamps(&mut self, wanted: KernelTimestamps) {
+        if wanted == KernelTimestamps::Off {
+            return;
+        }
+        match self.stamps() {
+            Ok(stamps) => self.stamps = Some(Box::new(stamps)),
+            Err(why) => TOLD.call_once(|| {
+                tracing::warn!("no kernel timestamps on some connections: {why}");
+            }),
+        }
+    }
+
+    fn stamps(&self) -> io::Result<Stamps> {
+        let why = "within TLS no octet of a message is one of the socket";
+        let socket = self.line.plain_socket();
+        Stamps::enable(socket.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, why))?)
     }
 
     /// The engine.
@@ -190,7 +215,11 @@ impl Io {
         }
         self.full = false;
         let buffer = self.engine.read_buffer();
-        match self.line.try_read(buffer, READ_MAX) {
+        let read = match (&mut self.stamps, self.line.plain_socket()) {
+            (Some(stamps), Some(socket)) => stamps.try_read(socket, buffer, READ_MAX),
+            _ => self.line.try_read(buffer, READ_MAX),
+        };
+        match read {
             Ok(0) => {
                 self.ended = true;
                 Read::End
@@ -198,6 +227,9 @@ impl Io {
             Ok(n) => {
                 let is_filled = buffer.len() == buffer.capacity();
                 self.engine.handle_read(self.clock.now());
+                if let Some(stamps) = &self.stamps {
+                    self.engine.handle_arrival(stamps.arrived());
+                }
                 self.full = n >= READ_MAX || is_filled;
                 self.counters.reads += 1;
                 self.counters.octets_read += n as u64;

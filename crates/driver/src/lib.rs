@@ -15,22 +15,27 @@ mod held;
 mod io;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod kernel_timestamps;
 mod line;
 mod options;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod socket;
+mod stamps;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;
 mod url;
 mod waiter;
+#[cfg(target_os = "linux")]
+mod wall;
 
 pub use clock::{Clock, clock_domain, node};
 pub use error::Error;
 pub use held::{Held, held_back};
 pub use io::{Counters, Flush, Io, Read};
+pub use kernel_timestamps::KernelTimestamps;
 pub use options::{EffectiveOptions, SocketOptions};
 pub use socket::{Listener, connect, listen};
 pub use tcp::tcp_record;

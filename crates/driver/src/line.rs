@@ -23,6 +23,15 @@ impl Line {
         }
     }
 
+    /// The socket, if the octets pass over it as they are.
+    pub(crate) const fn plain_socket(&self) -> Option<&Arc<TcpStream>> {
+        match self {
+            Line::Socket(socket, Transport::Plain) => Some(socket),
+            #[cfg(any(feature = "tls", feature = "simulation"))]
+            _ => None,
+        }
+    }
+
     pub(crate) fn try_read(&mut self, buf: &mut BytesMut, max: usize) -> io::Result<usize> {
         match self {
             Line::Socket(socket, transport) => transport.try_read(socket, buf, max),

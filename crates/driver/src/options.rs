@@ -7,7 +7,7 @@ use std::time::Duration;
 use hopline_timeline::record::SocketRecord;
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::Error;
+use crate::{Error, KernelTimestamps};
 
 /// What to ask of the kernel for a TCP socket, listening, accepted or outbound.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,6 +38,9 @@ pub struct SocketOptions {
     /// SO_REUSEPORT: several listeners share a port, the kernel spreads the connections.
     /// Default: off, so that a second broker on a port is an error.
     pub reuse_port: bool,
+    /// Which instants the kernel is asked for; see
+    /// [`Io::use_kernel_timestamps`](crate::Io::use_kernel_timestamps). Default: none.
+    pub kernel_timestamps: KernelTimestamps,
 }
 
 impl SocketOptions {
@@ -71,6 +74,11 @@ impl SocketOptions {
         if let Some(limit) = self.user_timeout {
             set("TCP_USER_TIMEOUT", Seconds(limit), |_| socket.set_tcp_user_timeout(Some(limit)))?;
         }
+        if self.kernel_timestamps != KernelTimestamps::Off {
+            // Of a listener, so that what it accepts has stamps from the first segment on. A
+            // failure shows again, and is told, when the connection is made use of.
+            let _ = crate::kernel::set_timestamping(&**socket, crate::kernel::RECEIVE);
+        }
         Ok(())
     }
 
@@ -91,6 +99,7 @@ impl Default for SocketOptions {
             user_timeout: None,
             backlog: 1024,
             reuse_port: false,
+            kernel_timestamps: KernelTimestamps::Off,
         }
     }
 }

@@ -47,6 +47,11 @@ impl Listener {
         self.local
     }
 
+    /// The options that each accepted connection is given.
+    pub const fn options(&self) -> &SocketOptions {
+        &self.options
+    }
+
     /// What the kernel made of the options on the listening socket.
     pub fn effective(&self) -> io::Result<EffectiveOptions> {
         EffectiveOptions::read(&self.socket)

@@ -116,6 +116,9 @@ pub struct Delivery {
     pub payload: Bytes,
     /// When the read that held its last octet returned.
     pub received: Instant,
+    /// When the newest octets of that read arrived at the host, if its kernel told: the last octet
+    /// of the delivery then or before.
+    pub arrived: Option<Instant>,
     /// Transfers that it came in.
     pub transfers: u32,
 }

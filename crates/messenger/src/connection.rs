@@ -87,7 +87,9 @@ async fn open(shared: &Shared, url: &Url) -> Result<Io, Refusal> {
         None => ClientSasl::Anonymous,
     };
     let engine = Connection::client(config, sasl, Clock.now());
-    Ok(Io::new(engine, Arc::new(socket), transport))
+    let mut io = Io::new(engine, Arc::new(socket), transport);
+    io.use_kernel_timestamps(options.kernel_timestamps);
+    Ok(io)
 }
 
 fn transport(url: &Url, ca: Option<&Path>) -> Result<Transport, hopline_driver::Error> {
@@ -128,7 +130,8 @@ pub(crate) fn take_in(shared: &Arc<Shared>, socket: Socket, name: String) {
     }
     let config = Config { container_id: state.options.name.clone(), ..Config::default() };
     let engine = Connection::server(config, Arc::new(Anonymous), Clock.now());
-    let io = Io::new(engine, Arc::new(socket), Transport::Plain);
+    let mut io = Io::new(engine, Arc::new(socket), Transport::Plain);
+    io.use_kernel_timestamps(state.options.socket.kernel_timestamps);
     let id = state.peers.insert(Peer::new(name, true));
     drop(state);
     let task = shared.clone();

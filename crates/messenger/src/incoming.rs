@@ -71,7 +71,7 @@ impl Received {
         layout.and_then(|layout| layout.header).map_or(0, |header| header.delivery_count)
     }
 
-    /// The timeline with our own stamps: RECEIVE, DESERIALIZE (the frame; sections are decoded when
+    /// The timeline with our own stamps: KERNEL_RECEIVE if the kernel told it, RECEIVE, DESERIALIZE (the frame; sections are decoded when
     /// asked for), QUEUE_EVENT, NEXT_EVENT; before them FOREIGN_INGRESS and FOREIGN_SENT, where a
     /// broker of another make has left its own annotations (`x-opt-ingress-time` and the like).
     /// `None`: the message carries no timeline that can be read. With
@@ -83,6 +83,9 @@ impl Received {
             let mut stamps = Appender::new(&mut octets, 0)?;
             foreign::append(&mut stamps, &foreign);
             stamps.node(node);
+            if let Some(arrived) = self.delivery.arrived {
+                stamps.stamp(Stage::KernelReceive, 0, arrived);
+            }
             stamps.stamp(Stage::Receive, 0, self.delivery.received);
             stamps.stamp(Stage::Deserialize, 0, self.queued_at);
             stamps.stamp(Stage::QueueEvent, 0, self.queued_at);

@@ -3,6 +3,7 @@
 use super::keys::{Key, LimitSettings, NodeSettings, Settings};
 use super::values::{Address, Kind, Switch, Value};
 use super::{Listening, SettingsError};
+use hopline_driver::KernelTimestamps;
 use std::ffi::OsString;
 
 /// The environment.
@@ -28,6 +29,9 @@ impl Variables<'_> {
         Ok(Listening {
             addresses: self.addresses("HOPLINE_LISTEN")?,
             nodelay: self.get::<Switch>("HOPLINE_NODELAY")?.map(|Value(nodelay)| nodelay),
+            kernel_timestamps: self
+                .get::<KernelTimestamps>("HOPLINE_KERNEL_TIMESTAMPS")?
+                .map(|Value(wanted)| wanted),
         })
     }
 

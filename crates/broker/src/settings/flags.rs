@@ -1,6 +1,7 @@
 use super::keys::{Key, Settings};
 use super::values::{Address, Kind, Value};
 use super::{Listening, SettingsError};
+use hopline_driver::KernelTimestamps;
 use std::path::PathBuf;
 
 /// What flags say. Absent ones leave the setting to the environment, the file or the default.
@@ -13,6 +14,8 @@ pub struct Overrides {
     pub listen: Vec<String>,
     /// `--nodelay on|off`, for all listeners.
     pub nodelay: Option<bool>,
+    /// `--kernel-timestamps off|receive`, for all listeners.
+    pub kernel_timestamps: Option<String>,
     /// `--name NAME`.
     pub name: Option<String>,
     /// `--timelines all|carried|off|1/N`.
@@ -34,7 +37,11 @@ impl Overrides {
         let addresses = self.listen.iter().map(|address| parse::<Address>("--listen", address));
         let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
         let addresses = (!addresses.is_empty()).then_some(addresses);
-        Ok(Listening { addresses, nodelay: self.nodelay })
+        let kernel_timestamps = self.kernel_timestamps.as_ref();
+        let wanted =
+            kernel_timestamps.map(|text| parse::<KernelTimestamps>("--kernel-timestamps", text));
+        let kernel_timestamps = wanted.transpose()?;
+        Ok(Listening { addresses, nodelay: self.nodelay, kernel_timestamps })
     }
 }
 

@@ -5,6 +5,7 @@ use super::values::{Address, Octets, OrOff, Secret, Switch, Text, Time, Value, W
 use crate::config::{
     Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
 };
+use hopline_driver::KernelTimestamps;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -115,6 +116,8 @@ pub(super) struct ListenerSettings {
     pub(super) backlog: Key<Whole<u32, 1>>,
     /// SO_REUSEPORT: false.
     pub(super) reuse_port: Key<Switch>,
+    /// Which instants the kernel is asked for: off.
+    pub(super) kernel_timestamps: Key<KernelTimestamps>,
     /// `[listener.tls]`: TLS, if it is there.
     pub(super) tls: Option<TlsSettings>,
 }
@@ -215,6 +218,7 @@ impl ListenerSettings {
         set(&mut socket.user_timeout, self.user_timeout);
         set(&mut socket.backlog, self.backlog);
         set(&mut socket.reuse_port, self.reuse_port);
+        set(&mut socket.kernel_timestamps, self.kernel_timestamps);
         listener.tls = self.tls.map(|tls| TlsFiles { certificate: tls.certificate, key: tls.key });
         listener
     }

@@ -16,7 +16,7 @@ pub use print::print;
 
 use crate::config::{Config, ListenerConfig};
 use environment::Variables;
-use hopline_driver::ServerTls;
+use hopline_driver::{KernelTimestamps, ServerTls};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,6 +50,7 @@ pub fn load(
 struct Listening {
     addresses: Option<Vec<String>>,
     nodelay: Option<bool>,
+    kernel_timestamps: Option<KernelTimestamps>,
 }
 
 impl Listening {
@@ -57,6 +58,7 @@ impl Listening {
         Self {
             addresses: self.addresses.or(below.addresses),
             nodelay: self.nodelay.or(below.nodelay),
+            kernel_timestamps: self.kernel_timestamps.or(below.kernel_timestamps),
         }
     }
 
@@ -71,6 +73,11 @@ impl Listening {
         if let Some(nodelay) = self.nodelay {
             for listener in &mut config.listeners {
                 listener.socket.nodelay = nodelay;
+            }
+        }
+        if let Some(wanted) = self.kernel_timestamps {
+            for listener in &mut config.listeners {
+                listener.socket.kernel_timestamps = wanted;
             }
         }
     }

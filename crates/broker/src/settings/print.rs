@@ -84,6 +84,7 @@ impl From<&ListenerConfig> for ListenerSettings {
             user_timeout: Some(Value(socket.user_timeout)),
             backlog: Some(Value(socket.backlog)),
             reuse_port: Some(Value(socket.reuse_port)),
+            kernel_timestamps: Some(Value(socket.kernel_timestamps)),
             tls: listener.tls.as_ref().map(Into::into),
         }
     }

@@ -4,6 +4,7 @@
 use super::print::MASK;
 use crate::{DurableMessages, Sampling};
 use bytesize::ByteSize;
+use hopline_driver::KernelTimestamps;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
@@ -263,6 +264,18 @@ impl Kind for Sampling {
             Sampling::Off => "off".into(),
             Sampling::OneIn(count) => format!("1/{count}"),
         })
+    }
+}
+
+impl Kind for KernelTimestamps {
+    type Meant = KernelTimestamps;
+
+    fn parse(text: &str) -> Result<KernelTimestamps, String> {
+        Ok(text.parse()?)
+    }
+
+    fn write(meant: &KernelTimestamps) -> Written {
+        Written::Text(meant.to_string())
     }
 }
 

@@ -1,9 +1,14 @@
 //! System calls of Linux that no crate wraps safely. All unsafe code is here.
 
 mod clock;
+mod control;
+mod receive;
 mod tcp_info;
+mod timestamping;
 
 pub(crate) use clock::wall_error_ns;
+pub(crate) use receive::receive;
 pub(crate) use tcp_info::{
     RawTcpInfo, UP_TO_LIMITS, UP_TO_RETRANS, UP_TO_WINDOW, tcp_info, unsent_octets,
 };
+pub(crate) use timestamping::{RECEIVE, set_timestamping};

@@ -80,6 +80,7 @@ pub struct Connection {
     /// Whole frames, taken from the input in one piece.
     frames: Bytes,
     received: Instant,
+    arrived: Option<Instant>,
     pub(crate) outbox: Outbox,
     pub(crate) frames_seen: FrameCounts,
     events: VecDeque<Event>,
@@ -125,6 +126,7 @@ impl Connection {
             input: BytesMut::new(),
             frames: Bytes::new(),
             received: now,
+            arrived: None,
             outbox: Outbox::default(),
             frames_seen: FrameCounts::default(),
             events: VecDeque::new(),
@@ -159,6 +161,11 @@ impl Connection {
     pub const fn handle_read(&mut self, now: Instant) {
         self.received = now;
         self.timers.last_read = now;
+    }
+
+    /// When the newest octets of the last read arrived at the host, if its kernel told.
+    pub const fn handle_arrival(&mut self, arrived: Option<Instant>) {
+        self.arrived = arrived;
     }
 
     /// Decodes on until something is to be told.

@@ -198,6 +198,7 @@ impl Connection {
             state: partial.state,
             payload,
             received: self.received,
+            arrived: self.arrived,
             transfers: partial.transfers,
         }));
         Ok(())
