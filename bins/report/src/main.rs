@@ -44,6 +44,9 @@ struct Arguments {
     /// Print one table of comma-separated values, in nanoseconds
     #[arg(long)]
     csv: bool,
+    /// Write one page for a browser: pictures, causes, figures; no script, nothing from the network
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    html: Option<PathBuf>,
     /// Write an interval log of HdrHistogram: a histogram for each second, hop and stay
     #[arg(long, value_name = "FILE", help_heading = "Exports")]
     hlog: Option<PathBuf>,
@@ -81,7 +84,7 @@ fn run(options: &Options) -> Result<Outcome, Error> {
 
 fn options(arguments: Arguments) -> Options {
     let Arguments { trace, slowest, id, late, json, csv, .. } = arguments;
-    let Arguments { hlog, hgrm, perfetto, otlp, files, .. } = arguments;
+    let Arguments { html, hlog, hgrm, perfetto, otlp, files, .. } = arguments;
     let format = match (json, csv) {
         (true, _) => Format::Json,
         (_, true) => Format::Csv,
@@ -89,7 +92,7 @@ fn options(arguments: Arguments) -> Options {
     };
     let (first, slowest) = (trace.unwrap_or_default(), slowest.unwrap_or_default());
     let wanted = Wanted { first, slowest, ids: id, ..Wanted::default() };
-    let exports = Exports { hlog, hgrm, perfetto, otlp };
+    let exports = Exports { hlog, hgrm, perfetto, otlp, html };
     Options { files, wanted, format, late, exports }
 }
 

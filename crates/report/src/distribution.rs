@@ -111,9 +111,18 @@ impl Distribution {
     /// The delay that `per_mille` thousandths of the samples don't exceed (500 is the median);
     /// absent where nothing was measured. Never outside `min_ns()..=max_ns()`.
     pub(crate) fn percentile_ns(&self, per_mille: u64) -> Option<i64> {
+        let rank = (u128::from(self.count()) * u128::from(per_mille)).div_ceil(1_000);
+        self.at_rank(u64::try_from(rank).unwrap_or(u64::MAX))
+    }
+
+    /// As [`percentile_ns`](Self::percentile_ns), of a quantile from 0 to 1: for pictures.
+    pub(crate) fn quantile_ns(&self, quantile: f64) -> Option<i64> {
+        self.at_rank((quantile * self.count() as f64).ceil() as u64)
+    }
+
+    fn at_rank(&self, rank: u64) -> Option<i64> {
         let (min, max) = self.extremes_ns?;
-        let rank = (u128::from(self.count()) * u128::from(per_mille)).div_ceil(1_000).max(1);
-        let rank = u64::try_from(rank).unwrap_or(u64::MAX).min(self.count());
+        let rank = rank.clamp(1, self.count());
         let negative = self.negative();
         let value = match &self.below_zero {
             Some(below) if rank <= negative => -value_at_rank(below, negative - rank + 1),

@@ -25,10 +25,10 @@
 //!
 //! # Why a message was late
 //!
-//! A hop, stay or send lag is late where it took longer than [`Late`] says. Its cause is that of its
-//! longest part: what a DEQUEUE or SEND waited for, QUEUE_EVENT to NEXT_EVENT, or the stamps of the
-//! kernels on both sides. What the stamps can't tell apart is named as such. A message has one
-//! cause from end to end, that of its longest hop, stay or send lag.
+//! A hop, stay or send lag is late where it took longer than [`Late`] says. Its cause is that of
+//! its longest part: what a DEQUEUE or SEND waited for, QUEUE_EVENT to NEXT_EVENT, or the stamps
+//! of the kernels on both sides. What the stamps can't tell apart is named as such. A message has
+//! one cause from end to end, that of its longest hop, stay or send lag.
 //!
 //! # What the figures promise
 //!
@@ -46,9 +46,10 @@
 //! # Limits
 //!
 //! Memory doesn't grow with the input: lines of [`MAX_LINE_OCTETS`], [`ROW_LIMIT`] rows of delays
-//! and as many of causes, [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the sake of duplicates,
-//! [`KERNEL_LIMIT`] records of kernels, [`HEADER_LIMIT`] headers and connections, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked
-//! for. The report notes where rows, names or remembered timelines didn't suffice.
+//! and as many of causes, [`NAME_LIMIT`] node names, [`MEMORY_LIMIT`] timelines remembered for the
+//! sake of duplicates, [`KERNEL_LIMIT`] records of kernels, [`HEADER_LIMIT`] headers and
+//! connections, [`TRACE_LIMIT`] traces of each choice, [`COPY_LIMIT`] of each id asked for. The
+//! report notes where rows, names or remembered timelines didn't suffice.
 //!
 //! ```
 //! use hopline_report::{Format, Report, Wanted};
@@ -75,6 +76,8 @@ mod distribution;
 mod duplicates;
 mod error;
 mod export;
+mod gallery;
+mod html;
 mod input;
 mod interrupt;
 mod join;

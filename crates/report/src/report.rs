@@ -13,6 +13,7 @@ use crate::distribution::LONGEST_NS;
 use crate::duplicates::{MEMORY_LIMIT, Recent};
 use crate::error::Error;
 use crate::export::Intervals;
+use crate::gallery::Gallery;
 use crate::join::Side;
 use crate::names::{NAME_LIMIT, NameId, Names};
 use crate::table::{Key, Point, Table};
@@ -36,6 +37,8 @@ pub struct Report {
     pub(crate) causes: Table,
     judge: Judge,
     side: Side,
+    /// For a page with pictures.
+    pub(crate) gallery: Option<Gallery>,
     /// An interval log to be written on the way.
     pub(crate) intervals: Option<Intervals>,
     pub(crate) connections: Vec<ConnectionRecord>,
@@ -65,6 +68,7 @@ impl Report {
             causes: Table::new().map_err(Error::Histogram)?,
             judge: Judge::default(),
             side: Side::default(),
+            gallery: None,
             intervals: None,
             connections: Vec::new(),
             late: Late::default(),
@@ -154,6 +158,7 @@ impl Report {
         let octets = message.octets;
         let trace = Trace { seq, redelivered, duplicate, octets, timeline, judged };
         self.traces.offer(&trace, end_to_end_ns);
+        self.show(&trace);
         self.judge.give_back(trace.judged);
         Ok(())
     }
@@ -196,6 +201,17 @@ impl Report {
         way.legs().for_each(|leg| {
             self.table.add(Key::of(names, &leg), way.delay(&leg), end_to_end_ns.is_some());
         });
+    }
+
+    /// Offers a message to the pictures, if there are to be any.
+    fn show(&mut self, trace: &Trace) {
+        let Some(gallery) = self.gallery.as_mut().filter(|_| !trace.duplicate) else {
+            return;
+        };
+        let whole = trace.judged.last().filter(|whole| whole.key.kind == LegKind::EndToEnd);
+        if let (Some(whole), Some(way)) = (whole, Way::new(&trace.timeline)) {
+            gallery.add(trace, way.wall_ns(way.origin()), whole.delay.delay_ns, whole.cause);
+        }
     }
 
     fn count_causes(&mut self, judged: &[Judged], octets: u64) {

@@ -10,6 +10,7 @@ use hopline_timeline::record::{MAX_LINE_OCTETS, Record};
 use crate::cause::Late;
 use crate::error::Error;
 use crate::export::{Exports, Intervals};
+use crate::gallery::Gallery;
 use crate::input::{Line, Lines, STDIN_NAME};
 use crate::log::Log;
 use crate::output::Format;
@@ -95,7 +96,8 @@ impl Outcome {
 /// A reader of the report that leaves early, as `head` does, is no error.
 ///
 /// # Errors
-/// [`Error::Write`], [`Error::Export`] and [`Error::Histogram`]; what is wrong with the input is only logged.
+/// [`Error::Write`], [`Error::Export`] and [`Error::Histogram`]; what is wrong with the input is
+/// only logged.
 pub fn run(
     options: &Options,
     stdin: impl Read,
@@ -106,6 +108,7 @@ pub fn run(
     let report = Report::new(Wanted { exported, ..options.wanted.clone() })?;
     let mut reading = Reading { report, log: Log::new(log), unread: false };
     reading.report.set_late(options.late);
+    reading.report.gallery = options.exports.html.as_ref().map(|_| Gallery::new());
     let hlog = options.exports.hlog.as_deref();
     reading.report.intervals = hlog.map(Intervals::create).transpose()?;
     reading.read_all(&options.files, stdin);

@@ -25,6 +25,32 @@ impl fmt::Display for Micros {
     }
 }
 
+/// Nanoseconds with three digits and the unit that suits them: `41.9 ms`. For people only.
+pub(crate) struct Short(pub(crate) i64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+        let (sign, ns) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        let Some((unit, name)) = UNITS.into_iter().find(|(unit, _)| ns >= *unit) else {
+            return write!(f, "{sign}{ns} ns");
+        };
+        let decimals = match ns / unit {
+            0..10 => 2,
+            10..100 => 1,
+            _ => 0,
+        };
+        let step = unit / 10_u64.pow(decimals);
+        let rounded = (u128::from(ns) + u128::from(step) / 2) / u128::from(step);
+        let scale = 10_u128.pow(decimals);
+        let (whole, part) = (rounded / scale, rounded % scale);
+        match decimals {
+            0 => write!(f, "{sign}{whole} {name}"),
+            _ => write!(f, "{sign}{whole}.{part:0width$} {name}", width = decimals as usize),
+        }
+    }
+}
+
 fn write_thousandths(f: &mut fmt::Formatter<'_>, negative: bool, value: u128) -> fmt::Result {
     let sign = if negative { "-" } else { "" };
     write!(f, "{sign}{}.{:03}", value / 1_000, value % 1_000)
@@ -113,6 +139,22 @@ mod tests {
         assert_eq!(Micros(40).to_string(), "0.040");
         assert_eq!(Micros(-1).to_string(), "-0.001");
         assert_eq!(Micros(123_456_789).to_string(), "123456.789");
+    }
+
+    #[test]
+    fn short_ones_have_three_digits_and_a_unit() {
+        let shown = [
+            (0, "0 ns"),
+            (-999, "-999 ns"),
+            (1_000, "1.00 us"),
+            (41_931_807, "41.9 ms"),
+            (359_500, "360 us"),
+            (9_999_999, "10.00 ms"),
+            (i64::MIN, "-9223372037 s"),
+        ];
+        for (ns, text) in shown {
+            assert_eq!(Short(ns).to_string(), text, "{ns} ns");
+        }
     }
 
     #[test]

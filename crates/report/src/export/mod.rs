@@ -1,5 +1,5 @@
-//! The report for other tools: histograms for HdrHistogram's, spans for OpenTelemetry's and
-//! Perfetto's.
+//! The report in files of their own: a page for a browser; histograms for HdrHistogram's tools,
+//! spans for OpenTelemetry's and Perfetto's.
 
 mod hgrm;
 mod intervals;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use intervals::Intervals;
 
 use crate::error::Error;
+use crate::html;
 use crate::report::Report;
 
 /// Files to write beside the report.
@@ -31,12 +32,14 @@ pub struct Exports {
     pub perfetto: Option<PathBuf>,
     /// Spans of OpenTelemetry in OTLP's JSON, a line for each message; the same messages.
     pub otlp: Option<PathBuf>,
+    /// One page for a browser, without script and without anything from the network.
+    pub html: Option<PathBuf>,
 }
 
 impl Exports {
     /// Whether whole messages are asked for.
     pub(crate) fn want_traces(&self) -> bool {
-        self.perfetto.is_some() || self.otlp.is_some()
+        self.perfetto.is_some() || self.otlp.is_some() || self.html.is_some()
     }
 
     /// Writes all but the interval log, which is written while records are read.
@@ -45,7 +48,8 @@ impl Exports {
             hgrm::write_all(report, folder).map_err(failed(folder))?;
         }
         to_file(self.perfetto.as_deref(), |out| perfetto::write(report, out))?;
-        to_file(self.otlp.as_deref(), |out| otlp::write(report, out))
+        to_file(self.otlp.as_deref(), |out| otlp::write(report, out))?;
+        to_file(self.html.as_deref(), |out| html::write(report, out))
     }
 }
 

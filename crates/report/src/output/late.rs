@@ -10,32 +10,32 @@ use crate::way::LegKind;
 
 /// The late messages of one leg that had one cause.
 #[derive(Debug)]
-pub(super) struct LateRow<'a> {
+pub(crate) struct LateRow<'a> {
     /// The leg, all its messages.
-    pub(super) leg: &'a Row,
-    pub(super) cause: Cause,
+    pub(crate) leg: &'a Row,
+    pub(crate) cause: Cause,
     /// Above which delay they are late.
-    pub(super) limit_ns: i64,
-    pub(super) count: u64,
+    pub(crate) limit_ns: i64,
+    pub(crate) count: u64,
     /// Late messages of the leg, whatever the cause.
-    pub(super) late: u64,
+    pub(crate) late: u64,
     /// The sum of their delays, to three digits.
-    pub(super) sum_ns: i128,
-    pub(super) max_ns: Option<i64>,
+    pub(crate) sum_ns: i128,
+    pub(crate) max_ns: Option<i64>,
 }
 
 impl LateRow<'_> {
     /// Millionths of the leg's late messages.
-    pub(super) fn share_of_late(&self) -> Option<i64> {
+    pub(crate) fn share_of_late(&self) -> Option<i64> {
         units::millionths(self.count.into(), self.late.into())
     }
 
     /// Millionths of the leg's messages.
-    pub(super) fn share_of_messages(&self) -> Option<i64> {
+    pub(crate) fn share_of_messages(&self) -> Option<i64> {
         units::millionths(self.count.into(), self.leg.met().into())
     }
 
-    pub(super) fn mean_ns(&self) -> Option<i64> {
+    pub(crate) fn mean_ns(&self) -> Option<i64> {
         units::mean(self.sum_ns, self.count)
     }
 }
@@ -46,7 +46,7 @@ impl Report {
     ///
     /// From end to end each message has one cause, that of its longest hop, stay or send lag. Of
     /// these, several can be late.
-    pub(super) fn late_rows(&self) -> Vec<LateRow<'_>> {
+    pub(crate) fn late_rows(&self) -> Vec<LateRow<'_>> {
         let is_judged = |row: &&Row| !matches!(row.key.kind, LegKind::Stage | LegKind::Wait);
         let lines = self.lines();
         let legs = lines.iter().map(|line| line.row).filter(is_judged);
@@ -83,7 +83,7 @@ impl Report {
     }
 
     /// A sentence for each hop whose delays look like Nagle's algorithm and delayed ACKs.
-    pub(super) fn nagle_notes(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn nagle_notes(&self) -> impl Iterator<Item = String> {
         self.table.of(LegKind::Hop).filter_map(|hop| {
             let signature = hop.plateau.signature()?;
             let (from, to) = (self.name(hop.key.from.node), self.name(hop.key.to.node));

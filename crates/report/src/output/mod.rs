@@ -27,8 +27,8 @@ pub enum Format {
     #[default]
     Text,
     /// One JSON object on one line, schema 1: `counts`, `notes`, `recorded_by`, `clocks`, the rows
-    /// in `end_to_end`, `send_lag`, `hops`, `stays`, `stages` and `waits`, `late` with the causes of
-    /// late messages, and `traces`.
+    /// in `end_to_end`, `send_lag`, `hops`, `stays`, `stages` and `waits`, `late` with the causes
+    /// of late messages, and `traces`.
     ///
     /// Nanoseconds are strings, counts are numbers, what isn't known is null. Fields may be added;
     /// none changes its meaning within a schema.
@@ -60,7 +60,7 @@ impl Report {
     }
 
     /// The row's share of the delay from end to end, in millionths; none for what isn't part of it.
-    fn share(&self, row: &Row) -> Option<i64> {
+    pub(crate) fn share(&self, row: &Row) -> Option<i64> {
         let is_part = !matches!(row.key.kind, LegKind::EndToEnd | LegKind::SendLag);
         let share = || units::millionths(row.shared_ns(), self.end_to_end_ns);
         is_part.then(share).flatten().filter(|_| row.delays.count() > 0)
@@ -73,7 +73,7 @@ impl Report {
     }
 
     /// The rows in reading order: the whole, then each part of the way, a stay before its stages.
-    fn lines(&self) -> Vec<Line<'_>> {
+    pub(crate) fn lines(&self) -> Vec<Line<'_>> {
         let whole = self.table.of(LegKind::EndToEnd).chain(self.table.of(LegKind::SendLag));
         let mut lines: Vec<Line<'_>> = whole.map(Line::of).collect();
         let mut stages: Vec<&Row> = self.table.of(LegKind::Stage).collect();
@@ -93,10 +93,10 @@ impl Report {
 }
 
 /// A row in its place.
-struct Line<'a> {
-    row: &'a Row,
+pub(crate) struct Line<'a> {
+    pub(crate) row: &'a Row,
     /// Whether it is a stage that follows the stay at its node.
-    inside_stay: bool,
+    pub(crate) inside_stay: bool,
 }
 
 impl<'a> Line<'a> {

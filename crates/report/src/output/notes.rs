@@ -8,7 +8,7 @@ use crate::table::ROW_LIMIT;
 
 impl Report {
     /// What a reader should know before trusting the figures.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let counts = self.counts();
         let mut notes = Vec::new();
         let mut note = |count: u64, what: &str, so: &str| {

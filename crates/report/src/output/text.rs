@@ -45,6 +45,21 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     write_notes(report, out)
 }
 
+impl Report {
+    /// A leg by its kind, nodes and stages.
+    pub(crate) fn leg_name(&self, row: &Row) -> String {
+        let name = label(self, &Line::of(row));
+        name.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Who recorded, over which socket; on which clocks the stamps are; what connections cost.
+    pub(crate) fn sources(&self) -> Vec<String> {
+        let sources = self.headers.iter().map(source);
+        let clocks = self.clocks.iter().map(|(name, clock)| clock_line(self, *name, clock));
+        sources.chain(clocks).chain(self.connections.iter().map(connection_line)).collect()
+    }
+}
+
 /// Who recorded, over which socket, and on which clocks the stamps are.
 fn write_sources(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for header in report.headers.iter().take(LISTED) {

@@ -1,0 +1,92 @@
+//! The figures of the page.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+use super::Escaped;
+use crate::distribution::Distribution;
+use crate::report::Report;
+use crate::table::Row;
+use crate::units::{Percent, Short};
+
+/// What a reader should know before trusting the figures.
+pub(super) fn notes(report: &Report, page: &mut String) -> fmt::Result {
+    report
+        .notes()
+        .iter()
+        .try_for_each(|note| writeln!(page, "<p class=\"note\">{}</p>", Escaped(note)))
+}
+
+pub(super) fn causes(report: &Report, page: &mut String) -> fmt::Result {
+    let rows = report.late_rows();
+    if rows.is_empty() {
+        return writeln!(page, "<p>No message was late.</p>");
+    }
+    head(
+        page,
+        &["cause", "messages", "of late", "of all", "mean", "max", "late is over", "where"],
+    )?;
+    for row in &rows {
+        let share = |share: Option<i64>| {
+            share.map_or(String::new(), |share| format!("{} %", Percent(share)))
+        };
+        let (of_late, of_all) = (share(row.share_of_late()), share(row.share_of_messages()));
+        write!(page, "<tr><td>{}</td><td>{}</td>", row.cause.name(), row.count)?;
+        write!(page, "<td>{of_late}</td><td>{of_all}</td>")?;
+        write!(page, "<td>{}</td><td>{}</td>", short(row.mean_ns()), short(row.max_ns))?;
+        let leg = report.leg_name(row.leg);
+        writeln!(page, "<td>{}</td><td>{}</td></tr>", Short(row.limit_ns), Escaped(&leg))?;
+    }
+    writeln!(page, "</table></div><dl>")?;
+    let causes: BTreeSet<_> = rows.iter().map(|row| row.cause).collect();
+    for cause in causes {
+        writeln!(page, "<dt>{}</dt><dd>{}</dd>", cause.name(), cause.explanation())?;
+    }
+    writeln!(page, "</dl>")
+}
+
+/// The table of the report for people, with shorter numbers.
+pub(super) fn legs(report: &Report, page: &mut String) -> fmt::Result {
+    head(page, &["", "messages", "min", "p50", "p90", "p99", "p99.9", "max", "mean", "share"])?;
+    for line in report.lines() {
+        let Row { delays, .. } = line.row;
+        let class = if line.inside_stay { " class=\"in\"" } else { "" };
+        let name = report.leg_name(line.row);
+        write!(page, "<tr><td{class}>{}</td><td>{}</td>", Escaped(&name), delays.count())?;
+        write!(page, "<td>{}</td>", short(delays.min_ns()))?;
+        for per_mille in [500, 900, 990, 999] {
+            write!(page, "<td>{}</td>", short(delays.percentile_ns(per_mille)))?;
+        }
+        write!(
+            page,
+            "<td>{}</td><td>{}</td>",
+            short(delays.max_ns()),
+            short(Distribution::mean_ns(delays))
+        )?;
+        let share =
+            report.share(line.row).map_or(String::new(), |share| format!("{} %", Percent(share)));
+        writeln!(page, "<td>{share}</td></tr>")?;
+    }
+    writeln!(page, "</table></div>")
+}
+
+/// Who recorded, over which sockets, on which clocks; then what was counted.
+pub(super) fn settings(report: &Report, page: &mut String) -> fmt::Result {
+    writeln!(page, "<ul>")?;
+    report.sources().iter().try_for_each(|line| writeln!(page, "<li>{}</li>", Escaped(line)))?;
+    writeln!(page, "</ul>")?;
+    let counts = report.counts().named();
+    let counted = counts.iter().filter(|(_, count)| *count > 0);
+    let counted = counted.map(|(name, count)| format!("{} {count}", name.replace('_', " ")));
+    writeln!(page, "<p class=\"dim\">{}</p>", counted.collect::<Vec<_>>().join(", "))
+}
+
+fn head(page: &mut String, columns: &[&str]) -> fmt::Result {
+    write!(page, "<div class=\"wide\"><table><tr>")?;
+    columns.iter().try_for_each(|column| write!(page, "<th>{column}</th>"))?;
+    writeln!(page, "</tr>")
+}
+
+fn short(ns: Option<i64>) -> String {
+    ns.map_or("-".to_owned(), |ns| Short(ns).to_string())
+}
