@@ -211,3 +211,19 @@ fn a_reader_that_leaves_is_no_error_and_a_full_disk_is() {
     assert_eq!(to(io::ErrorKind::BrokenPipe).unwrap(), Outcome::Complete);
     assert!(matches!(to(io::ErrorKind::StorageFull), Err(Error::Write(_))));
 }
+
+#[test]
+fn no_form_hands_commands_of_a_name_to_the_terminal() {
+    let hostile = good(1).replace("\"pub\"", r#""\u001b[2J\u009b1m\npub""#);
+    let wanted = Wanted { first: 1, ..Wanted::default() };
+    for format in [Format::Text, Format::Json, Format::Csv] {
+        let options = Options { wanted: wanted.clone(), format, ..Options::default() };
+        let (mut out, mut log) = (Vec::new(), Vec::new());
+        run(&options, hostile.as_bytes(), &mut out, &mut log).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("[2J"), "the name is shown: {text}");
+        // JSON has escapes of its own for those of ASCII, and is not read at a terminal.
+        let is_command = |c: char| c.is_control() && (c.is_ascii() || format != Format::Json);
+        assert!(!text.contains(|c| is_command(c) && c != '\n'), "{text:?}");
+    }
+}

@@ -74,7 +74,8 @@ impl Array {
     /// Elements that do not decode or do not fill the array, more elements without octets than the
     /// limit, or a descriptor so long that a copy for each element would be out of proportion.
     pub fn values(&self) -> Result<Vec<Value>, WireError> {
-        if self.is_empty() {
+        // Some leave out the constructor where there is nothing to construct.
+        if self.octets.is_empty() && self.is_empty() {
             return Ok(Vec::new());
         }
         let mut r = Reader::new(&self.octets);

@@ -164,6 +164,8 @@ fn arrays_stay_as_they_are_and_give_their_elements() {
     assert_eq!(described.values(), Ok(vec![nine(1), nine(2)]));
     assert_eq!(array(&[0xe0, 2, 3, 0x41]).values(), Ok(vec![Value::Boolean(true); 3]));
     assert_eq!(array(&[0xe0, 1, 0]).values(), Ok(vec![]));
+    assert_eq!(array(&[0xe0, 2, 0, 0x50]).values(), Ok(vec![]));
+    assert!(array(&[0xe0, 3, 0, 0x50, 1]).values().is_err(), "an element, but none is counted");
     assert!(array(&[0xe0, 5, 2, 0x50, 1, 2, 3]).values().is_err(), "an element too many");
     assert!(array(&[0xe0, 3, 2, 0x50, 1]).values().is_err(), "an element too few");
 }

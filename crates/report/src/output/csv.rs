@@ -90,12 +90,13 @@ fn digits(ns: Option<Ns>) -> String {
     ns.map_or(String::new(), |Ns(ns)| ns.to_string())
 }
 
+/// As it is, but for control characters: a peer's name may hold commands to a terminal.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { plain.extend(c.escape_debug()) } else { plain.push(c) }
     }
+    if plain.contains([',', '"']) { format!("\"{}\"", plain.replace('"', "\"\"")) } else { plain }
 }
 
 #[cfg(test)]
@@ -105,6 +106,7 @@ mod tests {
     #[test]
     fn fields_are_quoted_where_they_would_be_taken_for_more() {
         assert_eq!(quoted("broker"), "broker");
-        assert_eq!(quoted("a, \"b\"\n"), "\"a, \"\"b\"\"\n\"");
+        assert_eq!(quoted("a, \"b\"\n"), "\"a, \"\"b\"\"\\n\"");
+        assert_eq!(quoted("\u{1b}[2J\\"), "\\u{1b}[2J\\");
     }
 }

@@ -34,7 +34,8 @@ pub enum Format {
     /// none changes its meaning within a schema.
     Json,
     /// One table with the names of JSON's rows as its head: nanoseconds in full, '.' as the
-    /// decimal point, fields quoted by RFC 4180, lines ended by a line feed, unknown cells empty.
+    /// decimal point, fields quoted by RFC 4180, control characters in names as escapes, lines
+    /// ended by a line feed, unknown cells empty.
     ///
     /// `kind` tells the rows apart: those of the legs, `wait`, `late_...` (late messages of a
     /// leg that had the same `cause`), `trace` and `trace_end_to_end` (one sample of the message
