@@ -3,10 +3,10 @@
 #![forbid(unsafe_code)]
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use hopline_report::{
     Error, Exports, Format, Late, Options, Outcome, TRACE_LIMIT, Wanted, outlast_writer,
 };
@@ -24,7 +24,10 @@ Exit status: 0 all that was asked for happened; 1 there was no message, or none 
 /// time from the first message's CREATE to theirs.
 #[derive(Parser)]
 #[command(name = "hopline-report", version, verbatim_doc_comment, after_help = EXIT_STATUS)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Show the traces of the first N messages
     #[arg(long, value_name = "N", value_parser = up_to_limit)]
     trace: Option<usize>,
@@ -64,14 +67,40 @@ struct Arguments {
     files: Vec<PathBuf>,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// Show two runs side by side: percentiles of each hop and stay, their ratio and difference
+    ///
+    /// The runs have to use the same names of nodes.
+    Compare {
+        /// Print one JSON object; nanoseconds are strings
+        #[arg(long)]
+        json: bool,
+        /// The records of the first run
+        a: PathBuf,
+        /// The records of the second run
+        b: PathBuf,
+    },
+}
+
 fn main() -> ExitCode {
-    match run(&options(Arguments::parse())) {
+    let mut arguments = Arguments::parse();
+    let outcome = match arguments.command.take() {
+        Some(Command::Compare { json, a, b }) => compare(&a, &b, json),
+        None => run(&options(arguments)),
+    };
+    match outcome {
         Ok(outcome) => outcome.exit_status().into(),
         Err(error) => {
             let _ = writeln!(io::stderr(), "hopline-report: {error}");
             ExitCode::from(2)
         }
     }
+}
+
+fn compare(a: &Path, b: &Path, json: bool) -> Result<Outcome, Error> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    hopline_report::compare([a, b], json, &mut out, io::stderr())
 }
 
 fn run(options: &Options) -> Result<Outcome, Error> {

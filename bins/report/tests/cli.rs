@@ -208,6 +208,35 @@ fn wait_until(condition: impl Fn() -> bool) {
 }
 
 #[test]
+fn two_runs_are_compared_leg_by_leg() {
+    let folder = tempfile::tempdir().unwrap();
+    let slower = folder.path().join("slower");
+    // The first message's last stamp, 9 us after the one before, comes 69 us later.
+    let records = fs::read_to_string(data("chain.jsonl")).unwrap();
+    let mut lines: Vec<_> = records.lines().take(2).map(str::to_owned).collect();
+    let faster = folder.path().join("faster");
+    fs::write(&faster, lines.join("\n")).unwrap();
+    lines[1] = lines[1].replace("50000069000", "50000138000").replace("\"broker\"", "\"b2\"");
+    fs::write(&slower, lines.join("\n")).unwrap();
+    let [a, b] = [faster.to_str().unwrap(), slower.to_str().unwrap()];
+    let told = run(&["compare", a, b]);
+    assert_eq!((told.status.code(), text(&told.stderr)), (Some(0), ""));
+    let line = |start: &str| {
+        let found = text(&told.stdout).lines().find(|line| line.starts_with(start)).unwrap();
+        found.split_whitespace().rev().take(4).collect::<Vec<_>>()
+    };
+    assert_eq!(line("end to end CREATE"), ["69.000", "2.000", "138.000", "69.000"]);
+    assert_eq!(line("hop publisher -> broker"), ["-", "-", "-", "20.000"]);
+    assert_eq!(line("hop publisher -> b2"), ["-", "-", "20.000", "-"]);
+
+    let json = run(&["compare", "--json", a, b]);
+    assert!(text(&json.stdout).contains("\"p50\":{\"ratio\":2.0,\"difference_ns\":\"69000\"}"));
+    let missing = run(&["compare", a, "/nonexistent/records"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert_eq!(run(&["compare", a]).status.code(), Some(2));
+}
+
+#[test]
 fn a_file_of_kernel_records_is_read_first_wherever_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let side = folder.path().join("side");

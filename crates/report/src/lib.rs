@@ -71,6 +71,7 @@
 #![forbid(unsafe_code)]
 
 mod cause;
+mod compare;
 mod counts;
 mod distribution;
 mod duplicates;
@@ -105,6 +106,6 @@ pub use log::DETAIL_LIMIT;
 pub use names::{NAME_LIMIT, OTHERS};
 pub use output::Format;
 pub use report::{HEADER_LIMIT, Report};
-pub use run::{Options, Outcome, run};
+pub use run::{Options, Outcome, compare, run};
 pub use table::ROW_LIMIT;
 pub use traces::{COPY_LIMIT, TRACE_LIMIT, Wanted};

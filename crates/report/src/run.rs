@@ -1,7 +1,7 @@
 //! From the command line's wishes to a report on the standard output.
 
 use std::fmt::Display;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use hopline_timeline::TimelineError;
@@ -70,7 +70,7 @@ fn begins_with_kernel(path: &Path) -> bool {
 }
 
 /// How it went. The report was written in every case.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// All that was asked for happened.
     Complete,
@@ -117,7 +117,38 @@ pub fn run(
     let written = reading.report.write(options.format, out).and_then(|()| out.flush());
     match written.map_err(Error::Write) {
         Err(error) if !error.is_broken_pipe() => Err(error),
-        _ => Ok(reading.finish()),
+        _ => Ok(reading.finish().1),
+    }
+}
+
+/// Reads two files of records, and writes to `out` how the second differs from the first: as one
+/// JSON object, or for people. Complaints go to `log`.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn compare(
+    files: [&Path; 2],
+    json: bool,
+    out: &mut impl Write,
+    mut log: impl Write,
+) -> Result<Outcome, Error> {
+    let mut read = |path: &Path| {
+        let report = Report::new(Wanted::default())?;
+        let mut reading = Reading { report, log: Log::new(&mut log), unread: false };
+        // Not the standard input, which can't be read twice: a file named so.
+        reading.read_all(&[Path::new(".").join(path)], io::empty());
+        Ok(reading.finish())
+    };
+    let ((a, read_a), (b, read_b)) = (read(files[0])?, read(files[1])?);
+    let names = files.map(Path::to_string_lossy);
+    let names = [names[0].as_ref(), names[1].as_ref()];
+    let written = match json {
+        true => crate::compare::write_json(names, &a, &b, out),
+        false => crate::compare::write_text(names, &a, &b, out),
+    };
+    match written.and_then(|()| out.flush()).map_err(Error::Write) {
+        Err(error) if !error.is_broken_pipe() => Err(error),
+        _ => Ok(read_a.max(read_b)),
     }
 }
 
@@ -194,7 +225,7 @@ impl<W: Write> Reading<W> {
         self.log.say(format_args!("{name}:{number}: the input ends inside this line, left out"));
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> (Report, Outcome) {
         let missed: Vec<_> = self.report.not_found().collect();
         for id in &missed {
             self.log.say(format_args!("no message with the id {id}"));
@@ -202,12 +233,13 @@ impl<W: Write> Reading<W> {
         if self.report.counts().messages == 0 {
             self.log.say("no message with a timeline in the input");
         }
-        if self.unread {
+        let outcome = if self.unread {
             Outcome::Unread
         } else if self.report.counts().messages == 0 || !missed.is_empty() {
             Outcome::NotFound
         } else {
             Outcome::Complete
-        }
+        };
+        (self.report, outcome)
     }
 }

@@ -14,7 +14,7 @@ use crate::traces::Trace;
 
 /// Nanoseconds. A string in JSON, whose readers may keep numbers as doubles.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Ns(pub(super) i128);
+pub(crate) struct Ns(pub(crate) i128);
 
 impl Serialize for Ns {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -30,47 +30,47 @@ impl From<i64> for Ns {
 
 /// The figures of a leg, or one sample of a trace.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Entry<'a> {
-    pub(super) kind: &'static str,
+pub(crate) struct Entry<'a> {
+    pub(crate) kind: &'static str,
     /// What a wait was for; the id of a traced message.
-    pub(super) name: Option<Cow<'static, str>>,
-    pub(super) from_node: Option<&'a str>,
-    pub(super) from_stage: Cow<'static, str>,
-    pub(super) to_node: Option<&'a str>,
-    pub(super) to_stage: Cow<'static, str>,
-    pub(super) count: u64,
-    pub(super) min_ns: Option<Ns>,
-    pub(super) p50_ns: Option<Ns>,
-    pub(super) p90_ns: Option<Ns>,
-    pub(super) p99_ns: Option<Ns>,
-    pub(super) p99_9_ns: Option<Ns>,
-    pub(super) max_ns: Option<Ns>,
-    pub(super) mean_ns: Option<Ns>,
-    pub(super) total_ns: Option<Ns>,
-    pub(super) share_of_end_to_end: Option<f64>,
-    pub(super) negative: u64,
-    pub(super) missing: u64,
-    pub(super) saturated: u64,
-    pub(super) no_common_clock: u64,
+    pub(crate) name: Option<Cow<'static, str>>,
+    pub(crate) from_node: Option<&'a str>,
+    pub(crate) from_stage: Cow<'static, str>,
+    pub(crate) to_node: Option<&'a str>,
+    pub(crate) to_stage: Cow<'static, str>,
+    pub(crate) count: u64,
+    pub(crate) min_ns: Option<Ns>,
+    pub(crate) p50_ns: Option<Ns>,
+    pub(crate) p90_ns: Option<Ns>,
+    pub(crate) p99_ns: Option<Ns>,
+    pub(crate) p99_9_ns: Option<Ns>,
+    pub(crate) max_ns: Option<Ns>,
+    pub(crate) mean_ns: Option<Ns>,
+    pub(crate) total_ns: Option<Ns>,
+    pub(crate) share_of_end_to_end: Option<f64>,
+    pub(crate) negative: u64,
+    pub(crate) missing: u64,
+    pub(crate) saturated: u64,
+    pub(crate) no_common_clock: u64,
     /// How wrong the delays can be; 0 where all stamps are of one clock.
-    pub(super) error_bound_ns: Option<Ns>,
+    pub(crate) error_bound_ns: Option<Ns>,
     /// Of late messages: why; of a traced message's stamp: why the leg that it explains was late.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cause: Option<&'static str>,
+    pub(crate) cause: Option<&'static str>,
     /// Above which delay they are late.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) limit_ns: Option<Ns>,
+    pub(crate) limit_ns: Option<Ns>,
     /// Their part of all late messages of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) share_of_late: Option<f64>,
+    pub(crate) share_of_late: Option<f64>,
     /// Their part of all messages of the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) share_of_messages: Option<f64>,
+    pub(crate) share_of_messages: Option<f64>,
 }
 
 impl<'a> Entry<'a> {
     /// The figures of a row.
-    pub(super) fn of_row(report: &'a Report, row: &'a Row) -> Self {
+    pub(crate) fn of_row(report: &'a Report, row: &'a Row) -> Self {
         let node = |id| report.name(id);
         let (key, delays) = (&row.key, &row.delays);
         let is_known = delays.count() > 0;
@@ -102,7 +102,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Late messages of one cause.
-    pub(super) fn of_late(report: &'a Report, row: &LateRow<'a>) -> Self {
+    pub(crate) fn of_late(report: &'a Report, row: &LateRow<'a>) -> Self {
         let leg = Self::of_row(report, row.leg);
         Self {
             kind: late_kind_name(row.leg.key.kind),
@@ -124,7 +124,7 @@ impl<'a> Entry<'a> {
     }
 
     /// One difference of a traced message.
-    pub(super) fn of_sample(
+    pub(crate) fn of_sample(
         kind: &'static str,
         trace: &'a Trace,
         (from, to): (&Stamp, &Stamp),

@@ -4,30 +4,30 @@ use std::fmt;
 
 /// A table whose columns are as wide as their contents.
 #[derive(Debug, Default)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     labels: Vec<String>,
     columns: Vec<Vec<String>>,
 }
 
 impl Grid {
     /// A grid whose first column has this head.
-    pub(super) fn new(head: &str) -> Self {
+    pub(crate) fn new(head: &str) -> Self {
         Self { labels: vec![head.to_owned()], columns: Vec::new() }
     }
 
     /// Adds a line, which begins with `label`.
-    pub(super) fn label(&mut self, label: String) {
+    pub(crate) fn label(&mut self, label: String) {
         self.labels.push(label);
     }
 
     /// Adds a column: its head, then a cell for each line.
-    pub(super) fn column(&mut self, head: &str, cells: Vec<Option<String>>) {
+    pub(crate) fn column(&mut self, head: &str, cells: Vec<Option<String>>) {
         let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
         self.columns.push(std::iter::once(head.to_owned()).chain(cells).collect());
     }
 
     /// Adds a column unless all of its cells are empty.
-    pub(super) fn column_if_any(&mut self, head: &str, cells: Vec<Option<String>>) {
+    pub(crate) fn column_if_any(&mut self, head: &str, cells: Vec<Option<String>>) {
         if cells.iter().any(Option::is_some) {
             self.column(head, cells);
         }

@@ -9,6 +9,9 @@ mod notes;
 mod text;
 mod trace;
 
+pub(crate) use entry::{Entry, Ns};
+pub(crate) use grid::Grid;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 
