@@ -7,6 +7,7 @@ mod support;
 use hopline_broker::Config;
 use hopline_driver::KernelTimestamps;
 use hopline_driver::timeline::{Instant, Stage, Timeline};
+use std::time::Duration;
 use support::{Broker, Client, config, timed, timeline};
 
 fn broker(wanted: KernelTimestamps) -> Broker {
@@ -17,9 +18,19 @@ fn broker(wanted: KernelTimestamps) -> Broker {
     Broker::start(config)
 }
 
+/// Messages before the first one that counts: the kernel takes a moment to begin to stamp what
+/// arrives, if no other socket of the host asks for it.
+const WARM_UP: usize = 50;
+const PAUSE: Duration = Duration::from_millis(10);
+
 async fn through(broker: &Broker) -> Vec<(Instant, Timeline)> {
     let mut client = Client::open(broker).await;
-    let (sender, receiver) = (client.sender("q").await, client.receiver("q", 10).await);
+    let (sender, receiver) = (client.sender("q").await, client.receiver("q", 100).await);
+    for _ in 0..WARM_UP {
+        client.send(sender, &timed("m")).await;
+        client.receive(receiver).await;
+        tokio::time::sleep(PAUSE).await;
+    }
     let mut timelines = Vec::new();
     for _ in 0..5 {
         let before = hopline_driver::Clock.now();
