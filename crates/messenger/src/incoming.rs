@@ -71,7 +71,8 @@ impl Received {
         layout.and_then(|layout| layout.header).map_or(0, |header| header.delivery_count)
     }
 
-    /// The timeline with our own stamps: KERNEL_RECEIVE if the kernel told it, RECEIVE, DESERIALIZE (the frame; sections are decoded when
+    /// The timeline with our own stamps: KERNEL_RECEIVE if the kernel told it, RECEIVE, DESERIALIZE
+    /// (the frame; sections are decoded when
     /// asked for), QUEUE_EVENT, NEXT_EVENT; before them FOREIGN_INGRESS and FOREIGN_SENT, where a
     /// broker of another make has left its own annotations (`x-opt-ingress-time` and the like).
     /// `None`: the message carries no timeline that can be read. With

@@ -206,7 +206,8 @@ fn kernel_line(chain: &Chain, seq: u64, held: &str, waited: i64) -> String {
     let send = timeline.stamps.iter().rfind(|stamp| stamp.stage == 5).unwrap();
     let at = send.at.unwrap().as_nanos();
     format!(
-        "{{\"hopline\":\"kernel\",\"schema\":1,\"node\":\"broker\",\"id\":\"{}\",\"send_ns\":\"{at}\",\
+        "{{\"hopline\":\"kernel\",\"schema\":1,\"node\":\"broker\",\"id\":\"{}\",\
+         \"send_ns\":\"{at}\",\
          \"held\":\"{held}\",\"stamps\":[{{\"stage\":\"KERNEL_SCHED\",\"at_ns\":\"{}\"}}]}}\n",
         timeline.id,
         at + waited
