@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use hopline_driver::engine::wire::Performative;

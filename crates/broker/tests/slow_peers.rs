@@ -1,6 +1,7 @@
 //! Peers that do not read: they bind a bounded amount of memory, and others go on.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use hopline_broker::{Config, Limits};

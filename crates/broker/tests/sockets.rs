@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 #![cfg(target_os = "linux")]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use hopline_broker::{Config, ListenerConfig};

@@ -159,7 +159,8 @@ impl<'a> FieldReader<'a> {
 fn read_symbols(r: &mut Reader<'_>) -> Result<Vec<Symbol>, WireError> {
     let wide = r.octet("array")? == code::ARRAY32;
     let (mut items, count) = r.compound(wide, "array of symbols")?;
-    if count == 0 {
+    // Some leave out the constructor where there is nothing to construct.
+    if count == 0 && items.is_empty() {
         return Ok(Vec::new());
     }
     let wide = match items.octet("array of symbols")? {

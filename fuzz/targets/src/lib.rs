@@ -29,10 +29,10 @@ pub mod seeds;
 pub mod selector;
 pub mod timeline;
 
-#[path = "../../../crates/engine/tests/support/mod.rs"]
+#[path = "../../../crates/engine/tests/it/support/mod.rs"]
 mod engine_support;
 #[cfg(feature = "seeds")]
-#[path = "../../../crates/wire/tests/common/mod.rs"]
+#[path = "../../../crates/wire/tests/it/common/mod.rs"]
 mod wire_values;
 
 /// One fuzz target.

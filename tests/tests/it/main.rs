@@ -1,0 +1,11 @@
+//! Tests of the whole chain, and of the workspace itself: one program for all, as
+//! each costs a link.
+
+mod conformance;
+mod floors;
+mod interop_brokers;
+mod interop_clients;
+mod interop_values;
+mod peers;
+mod tidy;
+mod transactions;
