@@ -1,5 +1,4 @@
 //! Addresses: topics, dynamic nodes, the anonymous relay, and who may use what.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, body, condition_of, config, text};
 use hopline_broker::{Config, NodeConfig};

@@ -1,6 +1,5 @@
 //! Peers that break the rules, or the connection: they are told if they can be, nobody else
 //! suffers, and what was accepted is still there.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, config, encoded, text, transfer};
 use hopline_driver::engine::wire::performative::Disposition;

@@ -1,5 +1,4 @@
 //! Distribution modes: `copy` looks and leaves, `move` takes.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::*;
 use hopline_driver::engine::wire::outcome::Modified;

@@ -1,6 +1,5 @@
 //! How many may connect, for how long without a word, and what is said to who speaks something
 //! else.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, PATIENCE, config};
 use hopline_broker::{Config, Limits, ListenerConfig, TlsFiles};

@@ -1,6 +1,5 @@
 //! Work grows with what there is to do and no faster: a hundred thousand messages that come back,
 //! thousands of links that leave. Each of these takes minutes if it is quadratic.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, config, text, with_ttl};
 use hopline_broker::{Config, Limits, NodeConfig};

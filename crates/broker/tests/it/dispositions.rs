@@ -1,5 +1,4 @@
 //! What becomes of a message by what its consumer says of it, or does not say.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, attach, config, decoded, encoded, flow, text, transfer};
 use hopline_broker::{Config, NodeConfig};

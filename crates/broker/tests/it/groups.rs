@@ -1,5 +1,4 @@
 //! Groups of messages: kept in order everywhere, and together where that is switched on.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::*;
 use hopline_broker::{Config, NodeConfig};

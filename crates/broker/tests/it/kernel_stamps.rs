@@ -1,6 +1,5 @@
 //! What the kernel told of a message stands in its timeline, where that is asked for.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, config, timed, timeline};
 use hopline_broker::Config;

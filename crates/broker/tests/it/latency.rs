@@ -1,5 +1,4 @@
 //! Nothing waits for company, and what is ready together goes together.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Raw, config, encoded, text, transfer};
 use hopline_driver::engine::wire::frame::FrameHeader;

@@ -1,5 +1,4 @@
 //! When dynamic nodes and subscriptions go: lifetime policies, expiry, temporary nodes.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, PATIENCE, config};
 use hopline_driver::engine::LinkId;

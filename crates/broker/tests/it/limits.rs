@@ -1,5 +1,4 @@
 //! What happens where a limit is reached: the peer is told, others go on, nothing accepted is lost.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, condition_of, config, text};
 use hopline_broker::{Config, Limits, NodeConfig};

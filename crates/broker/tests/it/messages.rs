@@ -1,5 +1,4 @@
 //! What reaches the consumer of a message, and what becomes of one that is none.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{
     Broker, Client, Raw, attach, body, condition_of, config, decoded, encoded, text, transfer,

@@ -1,5 +1,4 @@
 //! The no-local filter: a consumer does not get what came over its own connection.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::*;
 use hopline_driver::engine::LinkId;

@@ -1,5 +1,4 @@
 //! Priorities: passed on everywhere, an order where that is switched on.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::*;
 use hopline_broker::{Config, NodeConfig};

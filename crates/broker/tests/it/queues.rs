@@ -1,5 +1,4 @@
 //! Queues: who gets a message, in which order, and what becomes of one that is not accepted.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, body, config, decoded, text, with_ttl};
 use hopline_broker::NodeConfig;

@@ -1,5 +1,4 @@
 //! Links that are detached, and come back.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, attach, begin, config, detach, flow, transfer};
 use hopline_driver::engine::wire::performative::{

@@ -1,5 +1,4 @@
 //! Selectors: which messages a consumer gets, and what becomes of the others.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::*;
 use hopline_broker::NodeConfig;

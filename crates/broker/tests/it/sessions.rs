@@ -1,5 +1,4 @@
 //! What sessions and frames of a peer's choice do to its messages: nothing.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, config, text};
 use hopline_driver::engine::wire::performative::Open;

@@ -1,7 +1,5 @@
 //! Settings from all places, their order, their mistakes, and the way back.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "so tests fail")]
-
 use hopline_broker::settings::{Overrides, SettingsError, load, print};
 use hopline_broker::{Config, DurableMessages, ListenerConfig, Sampling, TlsFiles, User};
 use hopline_driver::KernelTimestamps;

@@ -1,5 +1,4 @@
 //! Nobody waits for what has happened already, however a message or a link has gone.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::*;
 use hopline_broker::{Config, NodeConfig};

@@ -1,5 +1,4 @@
 //! A link name is in use once between two containers, for each direction (2.6.1).
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, attach, begin, config, detach};
 use hopline_broker::{Config, User};

@@ -1,5 +1,4 @@
 //! The broker stops: peers are told, what is left is counted, nobody holds it up for long.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, config, text};
 use hopline_broker::{Config, Stopped};

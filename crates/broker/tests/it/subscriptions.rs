@@ -1,5 +1,4 @@
 //! Durable and shared subscriptions on topics, as JMS has them.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, PATIENCE, Raw, attach, config};
 use hopline_broker::{Config, NodeConfig};

@@ -1,5 +1,4 @@
 //! What peers ask for when they attach, and what they are told is in force.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, Raw, attach, begin, config, detach, text};
 use hopline_broker::{Config, Limits, NodeConfig};

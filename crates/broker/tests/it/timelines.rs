@@ -1,5 +1,4 @@
 //! What the broker adds to a message's timeline, and that it leaves all else as it came.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{
     Broker, Client, annotated, begun, body, config, decoded, encoded, last_hop, text, timed,

@@ -1,5 +1,4 @@
 //! Transactions: the coordinator, and messages posted (part 4, 4.2 to 4.4.1).
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use crate::support::{
     Broker, Controller, Form, Raw, attach, condition_of, config, control_octets, coordinator,

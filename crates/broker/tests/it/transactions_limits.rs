@@ -1,5 +1,4 @@
 //! Transactions: their limits of time, number and size, and queues that can't take what they hold.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use crate::support::{
     Broker, Controller, Form, attach, condition_of, config, encoded, in_transaction, text, timed,

@@ -1,5 +1,4 @@
 //! Transactions: outcomes and deliveries that hold from commit on (part 4, 4.4.2, 4.4.3).
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use crate::support::{Broker, Controller, attach, config, in_transaction};
 use bytes::Bytes;

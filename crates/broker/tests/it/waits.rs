@@ -1,5 +1,4 @@
 //! The DEQUEUE stamp tells why a message waited.
-#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests too")]
 
 use crate::support::{Broker, Client, config, timed, wait};
 use hopline_driver::engine::ClientSasl;

@@ -1,6 +1,5 @@
 //! Octets that the kernel holds back are seen, and for the true reason.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests too")]
 
 use hopline_driver::engine::{ClientSasl, Config, Connection};
 use hopline_driver::timeline::record::Held as Reason;

@@ -1,5 +1,4 @@
 //! What was asked of a socket is what the kernel has, at both ends and on both kinds of socket.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests too")]
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};

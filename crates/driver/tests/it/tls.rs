@@ -1,6 +1,5 @@
 //! TLS over real sockets, both ends ours, with certificates made for the test.
 #![cfg(feature = "tls")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests too")]
 
 use std::fs;
 use std::io::{self, ErrorKind, IoSlice};

@@ -1,6 +1,5 @@
 //! However a stream of octets is cut into reads, and whatever it is, the events and the octets that
 //! go out are those of the whole at once (part 2, 2.3).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Script, attach, begin, close, config, detach, disposition, end, flow, go_on, grant, open,

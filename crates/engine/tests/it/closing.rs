@@ -1,6 +1,5 @@
 //! Ends of sessions and connections, and mistakes at the level where they belong (part 2, 2.4.3 to
 //! 2.4.6, 2.5.2 to 2.5.5).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Pair, Script, agree, attach, begin, close, config, detach, end, error, flow, grant,

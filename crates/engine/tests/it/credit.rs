@@ -1,5 +1,4 @@
 //! Credit of links and windows of sessions (part 2, 2.5.6, 2.6.7 to 2.6.10).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Heard, Pair, Script, attach, begin, config, detach, flow, grant, options, transfer,

@@ -1,6 +1,5 @@
 //! What a transfer may say besides its payload, and what a delivery costs (part 2, 2.6.12 to
 //! 2.6.14, 2.7.5).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{Pair, Script, config, go_on, grant, options, transfer};
 use hopline_engine::wire::outcome::TransactionalState;

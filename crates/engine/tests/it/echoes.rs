@@ -1,6 +1,5 @@
 //! Requests for a flow: each is answered, many by one answer, and no more of them in a second than
 //! the limit has it (part 2, 2.7.4).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Flow, Pair, Script, attach, begin, config, detach, end, flow, grant, options,

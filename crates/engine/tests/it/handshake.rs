@@ -1,5 +1,4 @@
 //! From the first octet to `open`, and who keeps the connection alive (part 2, 2.2 to 2.4; part 5).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Guarded, Pair, Script, attach, begin, close, closed, config, detach, end, init, open,

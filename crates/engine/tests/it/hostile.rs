@@ -1,6 +1,5 @@
 //! Peers that mean harm, or are broken: whatever they send, the engine goes on or closes, writes
 //! whole frames, and keeps no more than its limits allow.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Script, attach, begin, close, config, detach, disposition, end, flow, go_on, grant, open,

@@ -1,6 +1,5 @@
 //! Our own ids and counts, from wherever they begin: before the wrap, and before the change of sign
 //! (part 2, 2.8.10).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Flow, Pair, Script, attach, begin, config, disposition, flow, grant, options,

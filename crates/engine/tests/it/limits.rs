@@ -1,6 +1,5 @@
 //! Each limit of a connection that no other file is about: it is reached, and honest traffic just
 //! below it goes on. What comes and goes leaves nothing.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Flow, Pair, Script, attach, begin, config, detach, disposition, end, flow, go_on,

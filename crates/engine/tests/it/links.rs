@@ -1,5 +1,4 @@
 //! Attach and detach (part 2, 2.6.1 to 2.6.6).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Pair, Script, agree, attach, begin, config, detach, end, grant, options, plain,

@@ -1,6 +1,5 @@
 //! What an `open` and a `begin` may look like, and what they settle for the connection (part 1,
 //! 1.4; part 2, 2.4, 2.7.1, 2.7.2).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{Complaint, End, Heard, Script, attach, begin, config, grant, open};
 use hopline_engine::timeline::Instant;

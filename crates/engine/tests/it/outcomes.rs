@@ -1,5 +1,4 @@
 //! What became of deliveries, and who forgets them when (part 2, 2.6.12, 2.7.6; part 3, 3.4).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Pair, Script, attach, config, detach, disposition, error, go_on, grant, options, transfer,

@@ -1,6 +1,5 @@
 //! Dispositions of ranges: whatever numbers they name, they cost what is unsettled, and what a peer
 //! has paid for by deliveries (part 2, 2.7.6, 2.8.10).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{Complaint, Script, attach, config, detach, disposition, grant, transfer};
 use hopline_engine::wire::outcome::Rejected;

@@ -1,5 +1,4 @@
 //! Who comes in, by SASL (part 5, 5.3).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::login::SERVER_NONCE;
 use crate::support::{Guarded, Script, closed, config, init, offered, open, outcome, said};

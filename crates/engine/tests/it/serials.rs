@@ -1,5 +1,4 @@
 //! Ids and counts that start just before they wrap, or change their sign (part 2, 2.8.10).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Script, attach, begin, config, disposition, flow, go_on, transfer,

@@ -1,6 +1,5 @@
 //! Two engines whose users do what they like over a pipe that splits and delays: many seeds of
 //! [`support::World`], which says what must hold.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{Random, World};
 

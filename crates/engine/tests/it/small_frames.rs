@@ -1,6 +1,5 @@
 //! A peer that takes frames of 512 octets gets none that is longer, whatever there is to say
 //! (part 2, 2.7.1).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Heard, Script, agree, attach, begin, config, detach, end, open, options, transfer,

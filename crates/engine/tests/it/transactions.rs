@@ -1,6 +1,5 @@
 //! What links carry of transactions: the properties of flows, the states of deliveries (part 4,
 //! 4.4).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{Script, config, grant, transfer};
 use bytes::Bytes;

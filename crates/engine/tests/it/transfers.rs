@@ -1,5 +1,4 @@
 //! Deliveries in one transfer and in many (part 2, 2.6.12 to 2.6.14, 2.7.5).
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::{
     Complaint, Heard, Pair, Script, attach, begin, config, detach, go_on, grant, open, options,

@@ -1,8 +1,6 @@
 //! What calls promise: no error where there is none, nothing lost where a future is dropped, and no
 //! time spent on timers.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::broker::Broker;
 use crate::common::{builder, listening, number, numbered};
 use hopline_messenger::Status;

@@ -1,7 +1,5 @@
 //! What goes wrong, whose error it is, and what is left standing.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::{builder, listening, numbered};
 use hopline_messenger::driver::engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_messenger::driver::engine::wire::terminus::{Source, Target, TargetKind};

@@ -1,7 +1,5 @@
 //! Stamps that brokers of other makes leave among the annotations.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::{builder, listening};
 use hopline_messenger::timeline::{ClockKind, Stage};
 use hopline_messenger::{Message, Messenger, Symbol, Value};

@@ -1,7 +1,5 @@
 //! Store, windows, credit: what is kept, how much of it, and for how long.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::{builder, listening, number, numbered};
 use hopline_messenger::timeline::{Stage, new_timeline};
 use hopline_messenger::{

@@ -1,7 +1,5 @@
 //! End to end between two messengers, with no broker between.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::{builder, listening, number, numbered};
 use hopline_messenger::timeline::Stage;
 use hopline_messenger::{DeliveryState, Message, Messenger, PutOptions, Span, Status};

@@ -1,7 +1,5 @@
 //! Connections that are lost and made again.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::broker::Broker;
 use crate::common::gate::Gate;
 use crate::common::peer::Peer;

@@ -1,7 +1,5 @@
 //! TLS and passwords, as the messenger's URLs ask for them, at a broker.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use crate::common::broker::Broker;
 use crate::common::{builder, number, numbered};
 use hopline_broker::{Config, ListenerConfig, TlsFiles, User};

@@ -1,7 +1,5 @@
 //! Late messages whose true cause is known: it is named, and no other one is.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use crate::support::{Chain, MS, US};
 use hopline_report::{Format, Late, Options, Wanted, run};
 use serde_json::Value;

@@ -1,7 +1,5 @@
 //! Files for other tools: read back by the rules of their formats.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, sink};

@@ -1,7 +1,5 @@
 //! The two traces of the field report that Hopline began with: Nagle's algorithm on, and off.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use hopline_report::{Options, Wanted, run};
 
 const RECORDS: &[u8] = include_bytes!("../data/field-report.jsonl");

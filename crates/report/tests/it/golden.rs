@@ -2,8 +2,6 @@
 //!
 //! After a wanted change: `BLESS=1 cargo test -p hopline-report --test it golden`, then read the diff.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use std::fs;
 use std::path::PathBuf;
 

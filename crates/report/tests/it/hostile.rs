@@ -1,7 +1,5 @@
 //! Input that is broken, hostile or endless: a report all the same, and a count for what was left.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use std::io::{self, Read, Write};
 
 use flate2::{Compression, write::GzEncoder};

@@ -1,7 +1,5 @@
 //! The page for a browser: as text, and in a real browser where there is one.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use std::fs;
 use std::io::sink;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! `docs/timeline.md` says what the code does: its examples are read here, and its excerpts of the
 //! readers are compared with the programs.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
-
 use crate::support::{checkout_file, document, example, fenced, shown};
 use hopline_timeline::record::{MessageRecord, Record};
 use hopline_timeline::{ANNOTATION, MAX_NAME_OCTETS, Stage, Stamp, Timeline, Wait};

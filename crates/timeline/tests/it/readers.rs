@@ -1,8 +1,6 @@
 //! The readers in Python and JavaScript, run on octets in hexadecimal: what they show is what this
 //! crate reads, and what it refuses they refuse.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test reports by panicking")]
-
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 

@@ -1,7 +1,5 @@
 //! The JSON-lines schema, and what becomes of lines that do not keep to it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test reports by panicking")]
-
 use hopline_timeline::record::{
     ConnectionRecord, HeaderRecord, Held, HeldRecord, KernelRecord, KernelStamp, MAX_LINE_OCTETS,
     MessageInfo, MessageRecord, Record, Schema, SocketRecord, SummaryRecord, TcpRecord,

@@ -1,6 +1,5 @@
 //! The forms that a composite may have on the wire (part 1, 1.4), for each composite of the
 //! standard: its fields as the schema lists them, with a sample of each field's type.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use hopline_wire::codec::{Decode, Reader};
 use hopline_wire::definitions::AmqpError;

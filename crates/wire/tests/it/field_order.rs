@@ -1,6 +1,5 @@
 //! Each field lands in its own place: composites written by an independent implementation, with
 //! a different value in each field, read by us.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use crate::common::decode;
 use fe2o3_amqp_types::{definitions as def, messaging, performatives as perf};

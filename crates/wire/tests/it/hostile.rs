@@ -1,6 +1,5 @@
 //! Octets from somebody who means harm, or from a broken peer: an error in bounded time and space,
 //! never a panic.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use crate::common::{decode, encode, performatives as gen_perf, states};
 use bytes::Bytes;

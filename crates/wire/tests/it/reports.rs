@@ -1,5 +1,4 @@
 //! Inputs that public reports name, where no other test has them: sizes at their limits, arrays.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use crate::common::{decode, encode, round_trip};
 use hopline_wire::codec::{Decode, Reader};

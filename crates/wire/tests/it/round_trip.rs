@@ -1,6 +1,5 @@
 //! Every composite goes out and comes back the same: through our own code, and through
 //! `serde_amqp` with `fe2o3-amqp-types`, which share none of it.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use crate::common::{performatives as gen_perf, states, through_oracle};
 use fe2o3_amqp_types::{definitions as def, messaging, performatives, sasl};

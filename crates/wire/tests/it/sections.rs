@@ -1,5 +1,4 @@
 //! Which messages `Layout` finds its way in, and where it says that their sections are.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use crate::common::{encode, states};
 use bytes::Bytes;

@@ -1,5 +1,4 @@
 //! Values of every type at their limits: octet by octet against part 1, and against `serde_amqp`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use crate::common::{decode, encode, round_trip, through_oracle};
 use hopline_wire::{Symbol, Value, WireError};

@@ -1,7 +1,5 @@
 //! A broker that can be stopped and started again at its port.
 
-#![allow(dead_code, clippy::unwrap_used)]
-
 use hopline_broker::{Config, ListenerConfig, Server};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;

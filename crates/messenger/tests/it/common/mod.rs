@@ -1,7 +1,5 @@
 //! Two messengers over loopback: one listens, the other connects.
 
-#![allow(dead_code, clippy::unwrap_used, missing_docs)]
-
 pub(crate) mod broker;
 pub(crate) mod gate;
 pub(crate) mod peer;

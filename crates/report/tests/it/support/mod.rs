@@ -1,7 +1,5 @@
 //! Messages from a publisher by way of a broker to a subscriber, made late on purpose.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use hopline_timeline::record::{MessageInfo, MessageRecord, Record};
 use hopline_timeline::{ClockDomain, Instant, Node, Stage, Stamp, Timeline, TimelineId, Wait};
 
