@@ -7,7 +7,7 @@ use hopline_driver::engine::{LinkId, SessionId};
 use std::rc::Rc;
 
 /// The user of those who are let in without a name: what SASL ANONYMOUS says, and for no SASL too.
-const ANYBODY: &str = "anonymous";
+pub(crate) const ANYBODY: &str = "anonymous";
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Debug)]

@@ -52,6 +52,12 @@ pub enum SettingsError {
         /// The name.
         name: String,
     },
+    /// What belongs to that user would be within reach of everybody.
+    #[error(
+        "a [[user]] of the name \"anonymous\" is the same as peers without a name; rename it, or set \
+         anonymous to false"
+    )]
+    UserOfAnybody,
     /// The files of a listener's TLS can't be used.
     #[error("the listener {address} can't have TLS; correct its [listener.tls]")]
     Tls {

@@ -15,6 +15,7 @@ pub use flags::Overrides;
 pub use print::print;
 
 use crate::config::{Config, ListenerConfig};
+use crate::links::ANYBODY;
 use environment::Variables;
 use hopline_driver::{KernelTimestamps, ServerTls};
 use std::collections::HashSet;
@@ -91,6 +92,9 @@ fn check(config: &Config) -> Result<(), SettingsError> {
     let mut names = HashSet::new();
     if let Some(user) = config.users.iter().find(|user| !names.insert(&user.name)) {
         return Err(SettingsError::SameUser { name: user.name.clone() });
+    }
+    if config.anonymous && config.users.iter().any(|user| user.name == ANYBODY) {
+        return Err(SettingsError::UserOfAnybody);
     }
     for listener in &config.listeners {
         if let Some(tls) = &listener.tls {

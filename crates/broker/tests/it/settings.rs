@@ -178,6 +178,9 @@ fn what_only_the_whole_can_tell_is_told_too() {
     let user = "[[user]]\nname = 'ann'\npassword = 'one'\n";
     let text = mistake(&format!("{user}{}", user.replace("one", "two")));
     assert_says(&text, &["two [[user]] of the name \"ann\""]);
+    let anybody = user.replace("ann", "anonymous");
+    assert_says(&mistake(&anybody), &["\"anonymous\"", "rename it"]);
+    Folder::with(&format!("anonymous = false\n{anybody}")).load().unwrap();
     let tls = "[[listener]]\ntls = { certificate = 'none.pem', key = 'none.key' }";
     let error = Folder::with(tls).load().unwrap_err();
     assert_says(&error.to_string(), &["127.0.0.1:5672", "[listener.tls]"]);
