@@ -1,6 +1,7 @@
 //! Whole reports of hand-written records, compared letter by letter.
 //!
-//! After a wanted change: `BLESS=1 cargo test -p hopline-report --test it golden`, then read the diff.
+//! After a wanted change: `BLESS=1 cargo test -p hopline-report --test it golden`, then read the
+//! diff.
 
 use std::fs;
 use std::path::PathBuf;
