@@ -54,8 +54,8 @@ pub enum SettingsError {
     },
     /// What belongs to that user would be within reach of everybody.
     #[error(
-        "a [[user]] of the name \"anonymous\" is the same as peers without a name; rename it, or set \
-         anonymous to false"
+        "a [[user]] of the name \"anonymous\" is the same as peers without a name; rename it, or \
+         set anonymous to false"
     )]
     UserOfAnybody,
     /// The files of a listener's TLS can't be used.
