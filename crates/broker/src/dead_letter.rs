@@ -46,7 +46,7 @@ impl Death {
 
 impl Broker {
     /// Puts a message among the dead letters, if there is a place for them.
-    pub(crate) fn dead_letter(&mut self, from: &str, mut message: Message, why: Death) {
+    pub(crate) fn dead_letter(&mut self, from: &str, mut message: Box<Message>, why: Death) {
         let Some(address) = self.config.nodes.dead_letter.clone() else { return };
         if address == from {
             return;

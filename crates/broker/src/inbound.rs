@@ -105,7 +105,7 @@ impl Broker {
         id: ProducerId,
         delivery: &Delivery,
         now: Instant,
-    ) -> Result<(Message, Route), AmqpError> {
+    ) -> Result<(Box<Message>, Route), AmqpError> {
         let mut message = Message::read(delivery, self.wall_offset_ns)
             .map_err(|error| AmqpError::from(&error))?;
         if message.is_durable() {
@@ -177,12 +177,12 @@ impl Broker {
     }
 
     /// Puts a message on a queue.
-    pub(crate) fn enqueue(&mut self, id: QueueId, message: Message) -> Result<(), AmqpError> {
+    pub(crate) fn enqueue(&mut self, id: QueueId, message: Box<Message>) -> Result<(), AmqpError> {
         self.put(id, message, Queue::is_overfull)
     }
 
     /// Puts a message on a queue that was found to have room for it.
-    pub(crate) fn append(&mut self, id: QueueId, message: Message) {
+    pub(crate) fn append(&mut self, id: QueueId, message: Box<Message>) {
         // A queue that has gone in the meantime takes what was for it along.
         let _ = self.put(id, message, |_| false);
     }
@@ -190,7 +190,7 @@ impl Broker {
     fn put(
         &mut self,
         id: QueueId,
-        mut message: Message,
+        mut message: Box<Message>,
         is_full: impl Fn(&Queue) -> bool,
     ) -> Result<(), AmqpError> {
         let now = self.clock;

@@ -14,6 +14,7 @@
 
 mod added;
 mod attach;
+mod backlog;
 mod broker;
 mod choice;
 mod config;

@@ -26,7 +26,8 @@ const EXPIRY_FIELD: usize = 8;
 /// `group-id` likewise.
 const GROUP_FIELD: usize = 10;
 
-/// A message of a queue, or one that is out for delivery.
+/// A message of a queue, or one that is out for delivery. In a box from the start: it is too large
+/// to be moved from list to list.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     /// Its place in the queue.
@@ -62,13 +63,13 @@ pub(crate) struct Message {
 
 impl Message {
     /// Reads of a delivery what forwarding needs.
-    pub(crate) fn read(delivery: &Delivery, wall_offset_ns: i64) -> Result<Self, WireError> {
+    pub(crate) fn read(delivery: &Delivery, wall_offset_ns: i64) -> Result<Box<Self>, WireError> {
         let payload = delivery.payload.clone();
         let layout = Layout::scan(&payload)?;
         let expires = expiry(&layout, &payload, delivery.received, wall_offset_ns)?;
         let timeline =
             layout.message_annotations.clone().and_then(|map| find_timeline(&payload, map));
-        Ok(Self {
+        Ok(Box::new(Self {
             seq: 0,
             bare: layout.bare,
             annotations: layout.message_annotations,
@@ -89,7 +90,7 @@ impl Message {
             lane: LOOSE,
             publisher: None,
             payload,
-        })
+        }))
     }
 
     /// What selectors look at.

@@ -18,6 +18,9 @@ use std::collections::HashMap;
 /// is of use.
 const SHARED_MAX: usize = 4096;
 
+/// The token of all that a browser gets: the queue keeps the messages, and nothing is kept here.
+const BROWSED: u64 = u64::MAX;
+
 /// A link on which messages go out.
 #[derive(Debug)]
 pub(crate) struct Consumer {
@@ -39,7 +42,7 @@ pub(crate) struct Consumer {
     /// The outcomes that it may choose; `None`: all.
     pub(crate) outcomes: Option<Box<[Symbol]>>,
     /// Messages out for delivery; the key is the engine's token.
-    pub(crate) unsettled: Slab<Message>,
+    pub(crate) unsettled: Slab<Box<Message>>,
     /// Which of them transactions have work on, and where in its list of claims.
     pub(crate) claims: HashMap<usize, (TransactionId, usize)>,
     /// The transaction that its credit belongs to.
@@ -117,7 +120,7 @@ impl Broker {
         }
         loop {
             let Some(queue) = self.queues.get_mut(id) else { return };
-            let Some(message) = queue.since(0).next() else { break };
+            let Some(message) = queue.first() else { break };
             if message.is_over(now) {
                 self.expire(id, now);
                 continue;
@@ -197,11 +200,8 @@ impl Broker {
                 {
                     continue;
                 }
-                if put(message, consumer, conn, (&self.node, self.clock), now).is_ok()
-                    && !consumer.settled
-                {
-                    consumer.unsettled.insert(message.clone());
-                }
+                // One that it can't have is passed over.
+                let _ = put(message, consumer, conn, (&self.node, self.clock), now);
             }
             match wait {
                 None if consumer.is_behind => behind.push(browser),
@@ -311,7 +311,10 @@ fn put(
         tag: DeliveryTag::from(consumer.next_tag),
         settled: consumer.settled,
         format: message.format,
-        token: consumer.unsettled.vacant_key() as u64,
+        token: match consumer.is_browser {
+            true => BROWSED,
+            false => consumer.unsettled.vacant_key() as u64,
+        },
         bare: message.bare(),
     };
     let republished = if message.is_timed() { clock.now() } else { now };

@@ -68,7 +68,7 @@ impl Broker {
         &mut self,
         queue_id: QueueId,
         consumer: ConsumerId,
-        mut message: Message,
+        mut message: Box<Message>,
         state: DeliveryState,
     ) {
         match state {
@@ -111,7 +111,7 @@ impl Broker {
     }
 
     /// A message goes back to its place, or to the dead letters if it failed too often.
-    pub(crate) fn put_back(&mut self, id: QueueId, mut message: Message) {
+    pub(crate) fn put_back(&mut self, id: QueueId, mut message: Box<Message>) {
         message.settle_down();
         let Some(queue) = self.queues.get_mut(id) else { return };
         let max = self.config.nodes.max_delivery_count;

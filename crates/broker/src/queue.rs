@@ -1,5 +1,6 @@
 //! A queue: messages in order, the consumers that can take one, the limit.
 
+use crate::backlog::Backlog;
 use crate::filter::Filter;
 use crate::groups::Groups;
 use crate::late::Late;
@@ -7,14 +8,13 @@ use crate::lifetime::Lifetime;
 use crate::message::Message;
 use crate::{ConnId, ConsumerId, ProducerId, TerminusId};
 use hopline_driver::timeline::{Instant, Wait};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Where in a message's number its level of priority is: above all numbers of messages.
 const LEVEL_SHIFT: u32 = 56;
 
-/// Messages wait here, in the order of their numbers. One that comes back, expires or is passed
-/// over may be anywhere among them, so they are in a tree and not in a row.
+/// Messages wait here, in the order of their numbers.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) address: Rc<str>,
@@ -31,7 +31,7 @@ pub(crate) struct Queue {
     pub(crate) groups: Option<Box<Groups>>,
     /// Messages of a higher priority come first.
     pub(crate) has_priorities: bool,
-    messages: BTreeMap<u64, Message>,
+    messages: Backlog,
     /// Those that came to a place that consumers which choose may have passed.
     pub(crate) late: Late,
     /// When which of them expire.
@@ -88,7 +88,7 @@ impl Queue {
             filter: None,
             groups: None,
             has_priorities: false,
-            messages: BTreeMap::new(),
+            messages: Backlog::default(),
             late: Late::default(),
             expiries: BTreeSet::new(),
             next_seq: 0,
@@ -163,16 +163,21 @@ impl Queue {
 
     /// Messages here, from a number on.
     pub(crate) fn since(&self, seq: u64) -> impl Iterator<Item = &Message> {
-        self.messages.range(seq..).map(|(_, message)| message)
+        self.messages.since(seq)
+    }
+
+    /// The first message here.
+    pub(crate) fn first(&self) -> Option<&Message> {
+        self.messages.first()
     }
 
     /// A message here.
     pub(crate) fn get(&self, seq: u64) -> Option<&Message> {
-        self.messages.get(&seq)
+        self.messages.get(seq)
     }
 
     /// Appends a message, behind those of its priority.
-    pub(crate) fn push(&mut self, mut message: Message) {
+    pub(crate) fn push(&mut self, mut message: Box<Message>) {
         message.seq = self.next_seq;
         self.next_seq += 1;
         self.octets += message.octets();
@@ -182,13 +187,12 @@ impl Queue {
         if self.has_priorities {
             message.seq |= message.level() << LEVEL_SHIFT;
             self.note_late(message.seq);
-            if self.messages.last_key_value().is_some_and(|(last, _)| *last > message.seq) {
-                self.fresh_ahead.push(message.seq);
-                return self.insert(message);
-            }
         }
-        self.fresh += 1;
-        self.insert(message);
+        let seq = message.seq;
+        match self.insert(message) {
+            true => self.fresh += 1,
+            false => self.fresh_ahead.push(seq),
+        }
     }
 
     fn note_late(&mut self, seq: u64) {
@@ -197,18 +201,19 @@ impl Queue {
         }
     }
 
-    fn insert(&mut self, message: Message) {
+    /// `true`: it is behind all others.
+    fn insert(&mut self, message: Box<Message>) -> bool {
         if let Some(at) = message.expires {
             self.expiries.insert((at, message.seq));
         }
         if let Some(groups) = &mut self.groups {
             groups.add(message.seq, message.lane);
         }
-        self.messages.insert(message.seq, message);
+        self.messages.insert(message)
     }
 
-    fn remove(&mut self, seq: u64) -> Option<Message> {
-        let message = self.messages.remove(&seq)?;
+    fn remove(&mut self, seq: u64) -> Option<Box<Message>> {
+        let message = self.messages.remove(seq)?;
         self.late.remove(seq);
         if let Some(groups) = &mut self.groups {
             groups.remove(seq, message.lane);
@@ -220,7 +225,7 @@ impl Queue {
     }
 
     /// Takes a message out for delivery to a consumer.
-    pub(crate) fn take(&mut self, seq: u64, to: ConsumerId) -> Option<Message> {
+    pub(crate) fn take(&mut self, seq: u64, to: ConsumerId) -> Option<Box<Message>> {
         let message = self.remove(seq)?;
         if let Some(groups) = &mut self.groups {
             groups.hold(message.lane, to);
@@ -237,7 +242,7 @@ impl Queue {
     }
 
     /// A message that was out comes back to its old place.
-    pub(crate) fn put_back(&mut self, message: Message) {
+    pub(crate) fn put_back(&mut self, message: Box<Message>) {
         self.is_out_no_more(&message);
         self.note_late(message.seq);
         self.insert(message);
@@ -255,7 +260,8 @@ impl Queue {
     }
 
     /// Removes what has expired.
-    pub(crate) fn expired(&mut self, now: Instant) -> Vec<Message> {
+    #[expect(clippy::vec_box, reason = "they go on in their boxes")]
+    pub(crate) fn expired(&mut self, now: Instant) -> Vec<Box<Message>> {
         let mut gone = Vec::new();
         while let Some((at, seq)) = self.expiries.first().copied()
             && at <= now
@@ -263,14 +269,14 @@ impl Queue {
             self.expiries.pop_first();
             gone.extend(self.remove(seq));
         }
-        self.octets -= gone.iter().map(Message::octets).sum::<usize>();
+        self.octets -= gone.iter().map(|message| message.octets()).sum::<usize>();
         gone
     }
 
     /// Messages that came in this turn and did not leave let go of the read buffer; the first one
     /// that waits says why.
     pub(crate) fn settle_down(&mut self) {
-        let fresh = std::mem::take(&mut self.fresh).min(self.messages.len());
+        let fresh = std::mem::take(&mut self.fresh);
         let wait = self.wait;
         let settle = |message: &mut Message| {
             message.settle_down();
@@ -278,9 +284,9 @@ impl Queue {
                 message.wait = wait;
             }
         };
-        self.messages.values_mut().rev().take(fresh).for_each(settle);
+        self.messages.newest_mut(fresh).for_each(settle);
         for seq in self.fresh_ahead.drain(..) {
-            self.messages.get_mut(&seq).map(settle);
+            self.messages.get_mut(seq).map(settle);
         }
     }
 

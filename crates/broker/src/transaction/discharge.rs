@@ -31,7 +31,7 @@ impl Broker {
         Ok(())
     }
 
-    fn deliver(&mut self, message: Message, mut queues: Vec<QueueId>) {
+    fn deliver(&mut self, message: Box<Message>, mut queues: Vec<QueueId>) {
         let last = queues.pop();
         queues.into_iter().for_each(|queue| self.append(queue, message.clone()));
         if let Some(last) = last {
@@ -123,7 +123,7 @@ impl Broker {
             }
             Held::Orphan { queue, message, .. } => {
                 let outcome = claim.outcome.unwrap_or(DeliveryState::Released);
-                self.apply(queue, claim.consumer, *message, outcome);
+                self.apply(queue, claim.consumer, message, outcome);
                 self.drop_if_unused(queue);
             }
             Held::Free => {}
@@ -143,7 +143,7 @@ impl Broker {
                 Held::Consumer(key) => self.undo(&claim, key),
                 Held::Orphan { queue, mut message, failed } => {
                     message.returned(failed);
-                    self.put_back(queue, *message);
+                    self.put_back(queue, message);
                     self.drop_if_unused(queue);
                 }
                 Held::Free => {}

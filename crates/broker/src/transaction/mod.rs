@@ -76,7 +76,7 @@ struct Work {
 #[derive(Debug)]
 struct Post {
     route: Route,
-    message: Message,
+    message: Box<Message>,
 }
 
 /// A delivery to a consumer that was acquired or retired in a transaction.

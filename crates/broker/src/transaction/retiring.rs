@@ -106,7 +106,7 @@ impl Broker {
     ) -> Result<(), AmqpError> {
         let Some(consumer) = self.consumers.get_mut(consumer_id) else { return Ok(()) };
         if consumer.is_browser {
-            self.retire_copy(consumer_id, (key, delivery), (outcome, settled));
+            self.retire_copy(consumer_id, delivery, (outcome, settled));
             return Ok(());
         }
         if !consumer.unsettled.contains(key) {
@@ -155,11 +155,10 @@ impl Broker {
     fn retire_copy(
         &mut self,
         consumer: ConsumerId,
-        (key, delivery): (usize, Serial),
+        delivery: Serial,
         (outcome, settled): (DeliveryState, bool),
     ) {
         let Some(consumer) = self.consumers.get_mut(consumer) else { return };
-        consumer.unsettled.try_remove(key);
         if !settled && let Some(conn) = self.conns.get_mut(consumer.conn) {
             let _ = conn.io.engine_mut().settle_sent(consumer.link, delivery, Some(outcome));
         }
@@ -185,7 +184,7 @@ impl Broker {
             if claim.outcome.is_some()
                 && let Some(message) = consumer.unsettled.try_remove(key)
             {
-                claim.held = Held::Orphan { queue, message: Box::new(message), failed };
+                claim.held = Held::Orphan { queue, message, failed };
             }
         }
         consumer.claims.clear();
