@@ -14,6 +14,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
+/// Messages of one read are all there before the first of them leaves: more than the small caches of
+/// the system's allocator hold.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let config = match settings::load(&args.overrides(), |name| std::env::var_os(name)) {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque, btree_map};
 
 /// Messages in the order of their numbers.
 ///
-/// Most come with a number above all others and leave from the front: these stand in a row, found by
-/// their distance from its front. What was taken from its middle leaves a gap, to which it may come
-/// back; the row is rid of gaps once they are the half of it. What comes to a place that the row has
-/// not (it came back late, or overtakes) is in a tree.
+/// Most come with a number above all others and leave from the front: these stand in a row, found
+/// by their distance from its front. What was taken from its middle leaves a gap, to which it may
+/// come back; the row is rid of gaps once they are the half of it. What comes to a place that the
+/// row has not (it came back late, or overtakes) is in a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     /// Neither the first nor the last is a gap.

@@ -8,6 +8,7 @@
 
 use crate::SessionId;
 use bytes::BytesMut;
+use foldhash::fast::RandomState;
 use hopline_wire::definitions::{DeliveryTag, ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::Flow;
 use hopline_wire::{DeliveryState, Role, Serial};
@@ -109,7 +110,7 @@ pub(crate) struct Link {
     /// Deliveries that ever were unsettled.
     pub(crate) unsettled_ever: usize,
     /// Tags of deliveries that came and are not settled.
-    pub(crate) tags: HashSet<DeliveryTag>,
+    pub(crate) tags: HashSet<DeliveryTag, RandomState>,
     /// What goes with each delivery that we send.
     pub(crate) delivery_state: Option<Box<DeliveryState>>,
     /// A flow of this link is due.
@@ -139,7 +140,7 @@ impl Link {
             max_message_size: 0,
             partial: None,
             unsettled_ever: 0,
-            tags: HashSet::new(),
+            tags: HashSet::default(),
             delivery_state: None,
             flow_due: false,
             drained_due: false,

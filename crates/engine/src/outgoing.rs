@@ -100,7 +100,9 @@ impl Connection {
         transfer.state = link.delivery_state.as_deref().cloned();
         let tail = self.outbox.tail();
         let at = frame::start(tail, FrameType::Amqp, session.local_channel);
-        transfer.encode(tail);
+        if !transfer.encode_plain(tail) {
+            transfer.encode(tail);
+        }
         let head_at = tail.len();
         let slot = write_head(tail);
         let message_size = (tail.len() - head_at + delivery.bare.len()) as u64;

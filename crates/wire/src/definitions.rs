@@ -4,6 +4,7 @@ use crate::codec::{Decode, Encode, Reader, code, put_variable, read_binary};
 use crate::{Value, WireError, composite, limits};
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A symbol (part 1, 1.6.21): ASCII, from a constrained domain. Who makes one from a text sees to
 /// it that it is ASCII: the peer refuses others.
@@ -182,7 +183,7 @@ choice! {
 }
 
 /// The tag of a delivery: up to 32 octets (part 2, 2.8.7), held in place.
-#[derive(Copy, Clone, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, PartialEq, Eq)]
 pub struct DeliveryTag {
     len: u8,
     octets: [u8; limits::DELIVERY_TAG],
@@ -199,6 +200,13 @@ impl DeliveryTag {
     /// Its octets.
     pub fn as_slice(&self) -> &[u8] {
         self.octets.get(..self.len.into()).unwrap_or_default()
+    }
+}
+
+/// Most tags are much shorter than they may be: what is not used is not hashed.
+impl Hash for DeliveryTag {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
     }
 }
 

@@ -24,6 +24,7 @@ pub mod outcome;
 pub mod performative;
 pub mod serial;
 pub mod terminus;
+mod transfer;
 pub mod value;
 
 pub use definitions::{AmqpError, DeliveryTag, Fields, Role, Symbol, condition};

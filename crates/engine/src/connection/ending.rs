@@ -251,7 +251,7 @@ impl Connection {
         self.drop_partial(id);
         let Some(link) = self.links.get_mut(id) else { return };
         link.local = Half::Ended;
-        link.tags = HashSet::new();
+        link.tags = HashSet::default();
         if link.remote == Half::Ended {
             self.free_link(id);
         }

@@ -7,6 +7,7 @@ use crate::link::Half;
 use crate::session::Session;
 use bytes::{Buf, Bytes};
 use hopline_timeline::Instant;
+use hopline_wire::codec::Reader;
 use hopline_wire::frame::{FrameHeader, FrameType};
 use hopline_wire::performative::{Begin, Performative, Transfer};
 use hopline_wire::{WireError, condition, limits};
@@ -95,11 +96,15 @@ impl Connection {
 
     /// The frame that nearly all are: decoded without a detour.
     fn transfer_frame(&mut self, channel: u16, frame: Bytes) -> Result<(), Fault> {
-        let mut r =
-            hopline_wire::codec::Reader::new(frame.get(TRANSFER.len()..).unwrap_or_default());
-        let transfer = Transfer::decode_fields(&mut r)?;
-        let payload = frame.slice(TRANSFER.len() + r.position()..);
-        self.transfer(channel, transfer, payload)
+        let fields = frame.get(TRANSFER.len()..).unwrap_or_default();
+        let (transfer, used) = match Transfer::decode_plain(fields) {
+            Some(plain) => plain,
+            None => {
+                let mut r = Reader::new(fields);
+                (Transfer::decode_fields(&mut r)?, r.position())
+            }
+        };
+        self.transfer(channel, transfer, frame.slice(TRANSFER.len() + used..))
     }
 
     /// After our close only the peer's counts; what else comes need not even be well-formed.

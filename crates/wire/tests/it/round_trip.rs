@@ -3,7 +3,8 @@
 
 use crate::common::{performatives as gen_perf, states, through_oracle};
 use fe2o3_amqp_types::{definitions as def, messaging, performatives, sasl};
-use hopline_wire::performative::SaslPerformative;
+use hopline_wire::codec::Reader;
+use hopline_wire::performative::{SaslPerformative, Transfer};
 use hopline_wire::{AmqpError, DeliveryState, Performative, Value};
 use proptest::prelude::*;
 
@@ -65,6 +66,52 @@ fn long_form(value: &Value) -> Vec<u8> {
         }
         Value::Described(v) => [&[0x00], &long_form(&v.0)[..], &long_form(&v.1)].concat(),
         other => crate::common::encode(other),
+    }
+}
+
+/// A transfer without its descriptor.
+fn fields_of(transfer: &Transfer) -> Vec<u8> {
+    crate::common::encode(transfer).split_off(3)
+}
+
+#[test]
+fn a_plain_transfer_takes_the_short_way() {
+    let plain = [0xc0, 10, 5, 0x43, 0x52, 9, 0xa0, 2, 1, 2, 0x43, 0x42];
+    let (transfer, used) = Transfer::decode_plain(&plain).unwrap();
+    assert_eq!((used, fields_of(&transfer)), (12, plain.to_vec()));
+    let mut written = Vec::new();
+    assert!(transfer.encode_plain(&mut written));
+    assert_eq!(written[3..], plain);
+    let spelled_out = [0xc0, 16, 11, 0x43, 0x52, 9, 0xa0, 2, 1, 2, 0x43, 0x42, 0x42];
+    let rest = [0x40, 0x40, 0x42, 0x40, 0x42];
+    let same = Transfer::decode_plain(&[&spelled_out[..], &rest].concat());
+    assert_eq!(same, Some((transfer, 18)), "as Proton and others write it");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_short_way_of_a_transfer_agrees_with_the_long_one(
+        mut transfer in gen_perf::transfer(),
+        is_plain in any::<bool>(),
+        change in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        if is_plain {
+            (transfer.rcv_settle_mode, transfer.state) = (None, None);
+            (transfer.resume, transfer.aborted, transfer.batchable) = (false, false, false);
+        }
+        let mut octets = fields_of(&transfer);
+        let mut written = Vec::new();
+        prop_assert!(!transfer.encode_plain(&mut written) || written[3..] == octets);
+        if let Some((index, octet)) = change {
+            *index.get_mut(&mut octets) = octet;
+        }
+        let mut r = Reader::new(&octets);
+        let long = Transfer::decode_fields(&mut r).map(|transfer| (transfer, r.position())).ok();
+        if let Some(short) = Transfer::decode_plain(&octets) {
+            prop_assert_eq!(Some(short), long);
+        }
     }
 }
 
