@@ -14,8 +14,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
-/// Messages of one read are all there before the first of them leaves: more than the small caches of
-/// the system's allocator hold.
+/// Messages of one read are all there before the first of them leaves: more than the small caches
+/// of the system's allocator hold.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
