@@ -3,6 +3,7 @@
 use crate::broker::{Broker, End};
 use crate::expiry::Expiry;
 use crate::filter::Filter;
+use crate::forward;
 use crate::inbound::{Destination, Producer};
 use crate::lifetime::Lifetime;
 use crate::links::Container;
@@ -17,8 +18,6 @@ use hopline_driver::engine::wire::performative::Attach;
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{AmqpError, Fields, Role, Symbol, condition};
 use hopline_driver::engine::{Answer, LinkId};
-use slab::Slab;
-use std::collections::HashMap;
 
 const COPY: &str = "copy";
 const OUTCOMES: [&str; 4] =
@@ -27,7 +26,9 @@ const OUTCOMES: [&str; 4] =
 impl Broker {
     pub(crate) fn on_attach(&mut self, conn: ConnId, link: LinkId, attach: Attach) {
         self.take_name(conn, link, &attach.name, attach.role.peer());
+        let is_ours = self.conns.get(conn).is_some_and(|conn| conn.forward.is_some());
         let result = match attach.role {
+            _ if is_ours => Err(forward::one_way()),
             _ if attach.incomplete_unsettled => Err(incomplete()),
             Role::Sender => self.attach_producer(conn, link, attach),
             Role::Receiver => self.attach_consumer(conn, link, attach),
@@ -89,7 +90,7 @@ impl Broker {
         Ok(())
     }
 
-    fn join_as_producer(&mut self, id: ProducerId, destination: &Destination) {
+    pub(crate) fn join_as_producer(&mut self, id: ProducerId, destination: &Destination) {
         match destination {
             Destination::Queue(queue) => {
                 if let Some(queue) = self.queues.get_mut(*queue) {
@@ -161,24 +162,13 @@ impl Broker {
         settle_source(&mut source, is_browser);
         let settled = attach.snd_settle_mode == SenderSettleMode::Settled;
         let consumer = Consumer {
-            conn: conn_id,
-            link,
-            queue: queue_id,
             is_browser,
-            cursor: 0,
             choice,
-            is_behind: false,
             settled,
             default_outcome: source.default_outcome.clone(),
             outcomes: restricted(&source.outcomes),
-            unsettled: Slab::new(),
-            claims: HashMap::new(),
-            acquires: None,
-            is_barred: false,
-            next_tag: 0,
-            is_ready: false,
-            is_draining: false,
             terminus,
+            ..Consumer::new(conn_id, link, queue_id)
         };
         let has_choice = consumer.choice.is_some() && !is_browser;
         let id = self.consumers.insert(consumer);

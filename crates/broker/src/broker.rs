@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Sampling};
 use crate::expiry::Scope;
+use crate::forward::{Forward, path};
 use crate::inbound::Producer;
 use crate::lifetime::Lifetime;
 use crate::links::{Container, LinkKey, Named};
@@ -46,6 +47,8 @@ pub(crate) struct Conn {
     pub(crate) container: Container,
     /// Those that are not discharged.
     pub(crate) transactions: BTreeSet<TransactionId>,
+    /// What it was made for, if we have made it.
+    pub(crate) forward: Option<Rc<Forward>>,
     /// Wakes its task: another one has found its socket full, or has ended it.
     pub(crate) wake: Rc<Notify>,
     /// Consumers that have credit but wait for its window or socket.
@@ -96,6 +99,8 @@ pub(crate) struct Losses {
     pub(crate) expired: u64,
     pub(crate) rejected: u64,
     pub(crate) overfull: u64,
+    /// Turned away, as they go in a circle between brokers.
+    pub(crate) circling: u64,
 }
 
 /// All of it. Owned by one thread.
@@ -103,6 +108,8 @@ pub(crate) struct Losses {
 pub(crate) struct Broker {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
+    /// Our name in the paths of forwarded messages.
+    pub(crate) own_name: String,
     /// Our node record, for timelines.
     pub(crate) node: Vec<u8>,
     pub(crate) wall_offset_ns: i64,
@@ -129,6 +136,7 @@ impl Broker {
     pub(crate) fn new(config: Config) -> Self {
         let node: TimelineNode = node(config.name.clone());
         let mut broker = Self {
+            own_name: path::own_name(&config.name),
             node: node.record(),
             wall_offset_ns: node.clock.wall_offset_ns,
             clock: Clock,
@@ -166,6 +174,7 @@ impl Broker {
             names: SecondaryMap::new(),
             container: Container::new(None, ""),
             transactions: BTreeSet::new(),
+            forward: None,
             wake: wake.clone(),
             blocked: Vec::new(),
             until: None,
@@ -232,6 +241,8 @@ impl Broker {
                 let answer = self.on_detached(id, link, (by_peer && closed, error.is_none()));
                 if by_peer && let Some(conn) = self.conns.get_mut(id) {
                     conn.io.engine_mut().detach(link, closed, answer);
+                    let reason = error.map_or_else(|| "detached".into(), |it| it.to_string());
+                    self.end_forward(id, &reason);
                 }
             }
             Event::Opened(open) => {
@@ -239,18 +250,20 @@ impl Broker {
                 if let Some(conn) = self.conns.get_mut(id) {
                     conn.container = Container::new(conn.io.engine().user(), &open.container_id);
                 }
+                self.begin_forward(id);
             }
-            Event::SessionEnded { session, .. } => self.on_ended(Scope::Session(id, session)),
+            Event::Attached { link, attach } => self.on_attached(id, link, &attach),
+            Event::SessionEnded { session, .. } => {
+                self.on_ended(Scope::Session(id, session));
+                self.end_forward(id, "the session was ended");
+            }
             Event::Closed { error, by_peer } => {
                 self.on_ended(Scope::Connection(id));
                 if let Some(error) = error {
                     tracing::info!(%error, by_peer, "connection ended");
                 }
             }
-            Event::SessionBegun(_)
-            | Event::PeerSettled { .. }
-            | Event::Attached { .. }
-            | Event::Drained { .. } => {}
+            Event::SessionBegun(_) | Event::PeerSettled { .. } | Event::Drained { .. } => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the broker is set up with. Every limit is here, with its default.
 
+use crate::forward::ForwardConfig;
 use hopline_driver::SocketOptions;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub struct Config {
     pub users: Vec<User>,
     /// Whether ANONYMOUS (and no SASL at all) is let in. True by default.
     pub anonymous: bool,
+    /// Which nodes lead to other brokers, or get messages from there. None by default.
+    pub forwards: Vec<ForwardConfig>,
     /// What connections may take.
     pub limits: Limits,
     /// What queues and topics are like.
@@ -151,6 +154,7 @@ impl Default for Config {
             name: "hopline-broker".into(),
             listeners: vec![ListenerConfig::default()],
             users: Vec::new(),
+            forwards: Vec::new(),
             anonymous: true,
             limits: Limits::default(),
             nodes: NodeConfig::default(),

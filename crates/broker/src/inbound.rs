@@ -2,12 +2,13 @@
 
 use crate::broker::{Broker, End};
 use crate::config::{DurableMessages, Sampling};
+use crate::forward::path;
 use crate::message::{Message, to_address};
 use crate::node::Node;
 use crate::queue::Queue;
 use crate::termini::Owned;
 use crate::{ConnId, ProducerId, QueueId, TerminusId};
-use hopline_driver::engine::wire::outcome::Rejected;
+use hopline_driver::engine::wire::outcome::{Modified, Rejected};
 use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol, Value, condition};
 use hopline_driver::engine::{Delivery, LinkId};
 use hopline_driver::timeline::Instant;
@@ -68,9 +69,22 @@ impl Broker {
                 self.tell_outcome(conn, &delivery, DeliveryState::Accepted);
             }
             Ok(()) => {}
+            Err(error) if error.condition == path::CIRCLE => {
+                self.turn_away(conn, &delivery, &error);
+            }
             Err(error) => self.refuse_delivery(conn, &delivery, error),
         }
         self.grant(id, false);
+    }
+
+    /// A message that goes in a circle stays where it is, for other consumers there.
+    fn turn_away(&mut self, conn: ConnId, delivery: &Delivery, error: &AmqpError) {
+        self.losses.circling += 1;
+        tracing::warn!(%error, settled = delivery.settled, "not taken: it goes in a circle");
+        if !delivery.settled {
+            let modified = Modified { undeliverable_here: Some(true), ..Modified::default() };
+            self.tell_outcome(conn, delivery, DeliveryState::Modified(Box::new(modified)));
+        }
     }
 
     /// A publisher has used credit for nothing: it gets more of it all the same.
@@ -111,7 +125,14 @@ impl Broker {
         if message.is_durable() {
             self.check_durable()?;
         }
+        if let Some(path) = message.path() {
+            path::check(path, &self.own_name)?;
+        }
         let producer = self.producers.get(id);
+        let forward = producer.and_then(|it| self.conns.get(it.conn)?.forward.as_ref());
+        if forward.is_some() {
+            message.passes(&self.own_name);
+        }
         message.publisher = producer.map(|producer| producer.conn);
         let destination = producer.map(|producer| producer.destination.clone());
         let route = match destination {

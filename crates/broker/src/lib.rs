@@ -23,6 +23,7 @@ mod dynamic;
 mod error;
 mod expiry;
 mod filter;
+mod forward;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -51,6 +52,7 @@ pub use config::{
     Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
 };
 pub use error::Error;
+pub use forward::{Direction, ForwardConfig};
 pub use server::{Server, Stopped};
 
 slotmap::new_key_type! {

@@ -1,6 +1,7 @@
 //! A message while it is here: the octets that came, and what changes on the way.
 
 use crate::added::Added;
+use crate::forward::path;
 use crate::groups::LOOSE;
 use crate::selector::Subject;
 use crate::{ConnId, ConsumerId};
@@ -38,6 +39,8 @@ pub(crate) struct Message {
     annotations: Option<Range<usize>>,
     /// Where in the payload the timeline's octets are.
     timeline: Option<Range<usize>>,
+    /// Likewise the brokers that have forwarded it, as a value.
+    path: Option<Range<usize>>,
     /// What was given to a message without a timeline.
     new_timeline: Option<TimelineId>,
     pub(crate) format: u32,
@@ -67,13 +70,16 @@ impl Message {
         let payload = delivery.payload.clone();
         let layout = Layout::scan(&payload)?;
         let expires = expiry(&layout, &payload, delivery.received, wall_offset_ns)?;
-        let timeline =
-            layout.message_annotations.clone().and_then(|map| find_timeline(&payload, map));
+        let (timeline, path) = match layout.message_annotations.clone() {
+            Some(map) => find_ours(&payload, map),
+            None => (None, None),
+        };
         Ok(Box::new(Self {
             seq: 0,
             bare: layout.bare,
             annotations: layout.message_annotations,
             timeline,
+            path,
             new_timeline: None,
             format: delivery.format,
             delivery_count: 0,
@@ -190,9 +196,22 @@ impl Message {
         }
     }
 
-    /// Merges annotations of a `modified` outcome, or of a dead letter. Its timeline is none of the
-    /// consumer's business.
+    /// The brokers that have forwarded it (see `forward/path.rs`).
+    pub(crate) fn path(&self) -> Option<&[u8]> {
+        self.path.clone().and_then(|path| self.payload.get(path))
+    }
+
+    /// A broker forwards it.
+    pub(crate) fn passes(&mut self, broker: &str) {
+        let path = path::longer(self.path(), broker);
+        let field = (Symbol::from_static(path::ANNOTATION), path);
+        self.added.get_or_insert_default().merge(Fields(vec![field]));
+    }
+
+    /// Merges annotations of a `modified` outcome, or of a dead letter. Its timeline and its path
+    /// are none of the consumer's business.
     pub(crate) fn merge(&mut self, mut fields: Fields) {
+        fields.0.retain(|(key, _)| key.as_str() != path::ANNOTATION);
         if self.is_timed() {
             fields.0.retain(|(key, _)| key.as_str() != ANNOTATION);
         }
@@ -305,12 +324,16 @@ impl Message {
     }
 }
 
-/// Where the octets of a timeline lie that can be appended to. Anything else under its name is
-/// passed on as it came.
-fn find_timeline(payload: &[u8], map: Range<usize>) -> Option<Range<usize>> {
-    let octets = payload.get(map.clone())?;
-    let mut found = None;
+/// Where the octets of a timeline lie that can be appended to, and the value of a path. Anything
+/// else under the timeline's name is passed on as it came.
+fn find_ours(payload: &[u8], map: Range<usize>) -> (Option<Range<usize>>, Option<Range<usize>>) {
+    let octets = payload.get(map.clone()).unwrap_or_default();
+    let (mut found, mut path) = (None, None);
     annotation(octets, |name, _, value| {
+        if name == Some(path::ANNOTATION.as_bytes()) {
+            let at = map.start + (value.as_ptr() as usize - octets.as_ptr() as usize);
+            path = Some(at..at + value.len());
+        }
         if name == Some(ANNOTATION.as_bytes())
             && let Ok(timeline) =
                 hopline_driver::engine::wire::codec::read_binary(&mut Reader::new(value))
@@ -320,7 +343,7 @@ fn find_timeline(payload: &[u8], map: Range<usize>) -> Option<Range<usize>> {
             found = Some(map.start + offset..map.start + offset + timeline.len());
         }
     });
-    found
+    (found, path)
 }
 
 /// When it is of no use any more: by `ttl` (which wins, as it does not depend on anybody's clock)

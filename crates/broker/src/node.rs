@@ -163,9 +163,13 @@ impl Broker {
     }
 
     /// The queue of a topic's subscription.
-    pub(crate) fn create_subscription(&mut self, topic: &str) -> Result<QueueId, AmqpError> {
+    pub(crate) fn create_subscription(
+        &mut self,
+        topic: &str,
+        lifetime: Lifetime,
+    ) -> Result<QueueId, AmqpError> {
         let name = format!("{topic}#{}", uuid::Uuid::new_v4().simple());
-        let id = self.create_queue(&name, Lifetime::Terminus)?;
+        let id = self.create_queue(&name, lifetime)?;
         let topic: Rc<str> = topic.into();
         if let Some(queue) = self.queues.get_mut(id) {
             queue.topic = Some(topic.clone());

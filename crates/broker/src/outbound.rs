@@ -29,6 +29,8 @@ pub(crate) struct Consumer {
     pub(crate) queue: QueueId,
     /// It looks at messages and leaves them (distribution-mode `copy`).
     pub(crate) is_browser: bool,
+    /// It leads to another broker.
+    pub(crate) is_forward: bool,
     /// The number of the message that a browser looks at next.
     pub(crate) cursor: u64,
     /// It does not take just any message.
@@ -59,6 +61,31 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
+    /// A link of a queue, which takes any message and may choose any outcome.
+    pub(crate) fn new(conn: ConnId, link: LinkId, queue: QueueId) -> Self {
+        Self {
+            conn,
+            link,
+            queue,
+            is_browser: false,
+            is_forward: false,
+            cursor: 0,
+            choice: None,
+            is_behind: false,
+            settled: false,
+            default_outcome: None,
+            outcomes: None,
+            unsettled: Slab::new(),
+            claims: HashMap::new(),
+            acquires: None,
+            is_barred: false,
+            next_tag: 0,
+            is_ready: false,
+            is_draining: false,
+            terminus: None,
+        }
+    }
+
     /// Why it can't be sent to now; `None`: it can.
     pub(crate) fn block(&self, conn: &Conn) -> Option<Wait> {
         match self.is_barred {
@@ -147,6 +174,9 @@ impl Broker {
         let conn_id = consumer.conn;
         let Some(conn) = self.conns.get_mut(conn_id) else { return };
         let Some(mut message) = queue.take(seq, to) else { return };
+        if consumer.is_forward {
+            message.passes(&self.own_name);
+        }
         match put(&message, consumer, conn, (&self.node, self.clock), now) {
             Ok(delivery) => {
                 if let Some(txn) = consumer.acquires {

@@ -193,6 +193,8 @@ impl Broker {
 
     fn forget_consumer(&mut self, id: ConsumerId, orderly: bool) -> Option<TerminusId> {
         let mut consumer = self.consumers.remove(id)?;
+        // That a network breaks says nothing of the messages.
+        let orderly = orderly || consumer.is_forward;
         self.orphan_claims(&mut consumer, orderly);
         let queue_id = consumer.queue;
         if let Some(queue) = self.queues.get_mut(queue_id) {

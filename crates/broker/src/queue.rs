@@ -113,6 +113,11 @@ impl Queue {
         }
     }
 
+    /// It stays, whoever leaves.
+    pub(crate) const fn make_permanent(&mut self) {
+        self.lifetime = Lifetime::Permanent;
+    }
+
     /// Messages here and out for delivery.
     pub(crate) fn len(&self) -> usize {
         self.messages.len() + self.out

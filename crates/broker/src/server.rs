@@ -1,20 +1,23 @@
 //! Listening, serving, stopping.
 
-use crate::Error;
 use crate::broker::Broker;
 use crate::config::{Config, ListenerConfig};
+use crate::forward::{self, Forward};
 use crate::places::{Place, Places};
 use crate::users::Users;
+use crate::{ConnId, Error};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Connection};
 use hopline_driver::{Clock, Io, KernelTimestamps, Listener, ServerTls, Socket};
 use hopline_driver::{Transport, Waiter, listen};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::task::{JoinHandle, LocalSet};
 
 /// How often expired messages and termini are looked for.
@@ -86,7 +89,11 @@ impl Server {
             .map(|(listener, tls)| local.spawn_local(accept(shared.clone(), listener, tls)))
             .collect();
         local.spawn_local(sweep(shared.clone()));
+        for forward in shared.forwards() {
+            local.spawn_local(forward::run(shared.clone(), forward));
+        }
         local.run_until(stop).await;
+        shared.stopping.set(true);
         accepting.iter().for_each(JoinHandle::abort);
         let patience = shared.broker.borrow().config.stop_timeout;
         let stopped = local.run_until(stop_all(&shared, patience)).await;
@@ -109,11 +116,13 @@ async fn open(wanted: &ListenerConfig) -> Result<(Listener, Option<Tls>), hoplin
 }
 
 #[derive(Debug)]
-struct Shared {
-    broker: RefCell<Broker>,
-    engine: engine::Config,
+pub(crate) struct Shared {
+    pub(crate) broker: RefCell<Broker>,
+    pub(crate) engine: engine::Config,
     authenticator: Arc<Users>,
     places: Rc<Places>,
+    /// No connection is made any more.
+    pub(crate) stopping: Cell<bool>,
 }
 
 impl Shared {
@@ -125,8 +134,22 @@ impl Shared {
                 config.limits.connections,
                 config.limits.connections_per_address,
             )),
+            stopping: Cell::new(false),
             broker: RefCell::new(Broker::new(config)),
         }
+    }
+
+    /// The forwards whose local nodes could be made.
+    fn forwards(&self) -> Vec<Rc<Forward>> {
+        let mut broker = self.broker.borrow_mut();
+        let configs = broker.config.forwards.clone();
+        let ready = configs.into_iter().filter_map(|config| {
+            let name = config.name.clone();
+            let ready = broker.ready_forward(config);
+            let refuse = |error| tracing::error!(forward = name, %error, "it has no local node");
+            ready.map(Rc::new).map_err(refuse).ok()
+        });
+        ready.collect()
     }
 }
 
@@ -201,6 +224,16 @@ async fn serve(shared: Rc<Shared>, accepted: Accepted) {
     let mut io = Io::new(engine, socket.clone(), transport);
     io.use_kernel_timestamps(stamps);
     let (id, wake) = shared.broker.borrow_mut().add(io);
+    drive(&shared, (id, &wake), &socket, &peer).await;
+}
+
+/// Gives a connection its turns until it is over.
+pub(crate) async fn drive(
+    shared: &Shared,
+    (id, wake): (ConnId, &Notify),
+    socket: &Socket,
+    peer: &dyn Display,
+) {
     let mut waiter = Waiter::default();
     loop {
         let wanted = shared.broker.borrow().conns.get(id).map(|conn| {
@@ -211,7 +244,7 @@ async fn serve(shared: Rc<Shared>, accepted: Accepted) {
             None => return,
             Some((.., true)) => tokio::task::yield_now().await,
             Some((interest, deadline, false)) => {
-                waiter.ready(&socket, interest, deadline, &wake).await;
+                waiter.ready(socket, interest, deadline, wake).await;
             }
         }
         let (finished, is_full) = {

@@ -2,6 +2,7 @@
 
 use crate::broker::Broker;
 use crate::expiry::Expiry;
+use crate::lifetime::Lifetime;
 use crate::links::{Container, LinkKey};
 use crate::termini::{Kind, Owned, Terminus};
 use crate::{QueueId, TerminusId};
@@ -83,7 +84,7 @@ impl Broker {
             return Ok((queue, id));
         }
         self.displace(&key)?;
-        let queue = self.create_subscription(subscriber.topic)?;
+        let queue = self.create_subscription(subscriber.topic, Lifetime::Terminus)?;
         let asked = Box::new(subscriber.asked.clone());
         let kind = Kind::Subscription { asked, is_shared: subscriber.is_shared() };
         let node = Owned::Queue(queue);

@@ -10,6 +10,8 @@
 //! - [`Io`]: a socket and its engine; [`Waiter`]: when to try it again.
 
 mod clock;
+#[cfg(feature = "tls")]
+mod dial;
 mod error;
 mod held;
 mod io;
@@ -18,6 +20,7 @@ mod kernel;
 mod kernel_timestamps;
 mod line;
 mod options;
+mod reconnect;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod socket;
@@ -32,11 +35,14 @@ mod waiter;
 mod wall;
 
 pub use clock::{Clock, clock_domain, node};
+#[cfg(feature = "tls")]
+pub use dial::{Refusal, chain, dial};
 pub use error::Error;
 pub use held::{Held, held_back};
 pub use io::{Counters, Flush, Io, Read};
 pub use kernel_timestamps::KernelTimestamps;
 pub use options::{EffectiveOptions, SocketOptions};
+pub use reconnect::Reconnect;
 pub use socket::{Listener, connect, listen};
 pub use tcp::tcp_record;
 #[cfg(feature = "tls")]

@@ -4,11 +4,9 @@ use crate::reconnect::Loss;
 use crate::shared::Shared;
 use crate::state::{Peer, State};
 use crate::{Error, PeerId};
-use hopline_driver::engine::{Anonymous, ClientSasl, Config, Connection};
+use hopline_driver::engine::{Anonymous, Config, Connection};
 use hopline_driver::timeline::Instant;
-use hopline_driver::{ClientTls, Clock, Flush, Io, Read, Socket, Transport, Url, Waiter, connect};
-use std::io::ErrorKind;
-use std::path::Path;
+use hopline_driver::{Clock, Flush, Io, Read, Refusal, Socket, Transport, Url, Waiter, dial};
 use std::sync::Arc;
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -41,62 +39,13 @@ async fn closed(shared: &Shared) {
     shared.wait(|state| state.is_closed.then_some(())).await;
 }
 
-/// Why there is no connection.
-struct Refusal {
-    reason: String,
-    /// Another attempt would end likewise.
-    is_permanent: bool,
-}
-
-impl Refusal {
-    fn permanent(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_permanent: true }
-    }
-
-    fn passing(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_permanent: false }
-    }
-}
-
 async fn open(shared: &Shared, url: &Url) -> Result<Io, Refusal> {
     let (options, timeout, ca, config) = {
         let state = shared.lock();
         let options = &state.options;
         (options.socket.clone(), options.timeout, options.ca.clone(), config(&state, url))
     };
-    let socket = connect(&url.host, url.port, &options, timeout).await;
-    let socket = socket.map_err(|error| Refusal::passing(chain(&error)))?;
-    let mut transport = transport(url, ca.as_deref()).map_err(|e| Refusal::permanent(chain(&e)))?;
-    match tokio::time::timeout(timeout, transport.handshake(&socket)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            let reason = format!("the TLS handshake failed: {error}");
-            // What TLS itself refuses, such as a certificate, not a socket that broke.
-            return Err(Refusal { reason, is_permanent: error.kind() == ErrorKind::InvalidData });
-        }
-        Err(_) => {
-            return Err(Refusal::passing("the TLS handshake took too long; is it a TLS port?"));
-        }
-    }
-    let sasl = match &url.user {
-        Some(user) => {
-            let password = url.password.clone().unwrap_or_default();
-            let nonce = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-            ClientSasl::Password { user: user.clone(), password, nonce }
-        }
-        None => ClientSasl::Anonymous,
-    };
-    let engine = Connection::client(config, sasl, Clock.now());
-    let mut io = Io::new(engine, Arc::new(socket), transport);
-    io.use_kernel_timestamps(options.kernel_timestamps);
-    Ok(io)
-}
-
-fn transport(url: &Url, ca: Option<&Path>) -> Result<Transport, hopline_driver::Error> {
-    match url.tls {
-        true => Transport::client(&ClientTls::new(ca)?, &url.host),
-        false => Ok(Transport::Plain),
-    }
+    dial(url, ca.as_deref(), &options, timeout, config).await
 }
 
 fn config(state: &State, url: &Url) -> Config {
@@ -106,18 +55,6 @@ fn config(state: &State, url: &Url) -> Config {
         hostname: Some(url.host.clone()),
         ..Config::default()
     }
-}
-
-/// An error and its causes in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 /// Takes in a peer that connected to us.

@@ -56,6 +56,7 @@ mod window;
 
 pub use error::Error;
 pub use hopline_driver as driver;
+pub use hopline_driver::Reconnect;
 pub use hopline_driver::SocketOptions;
 pub use hopline_driver::engine::wire::message::{Body, Header, Message, Properties};
 pub use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol, Value};
@@ -64,7 +65,6 @@ pub use incoming::Received;
 pub use messenger::{ConnectionInfo, Messenger, Span};
 pub use options::{Builder, Sampling};
 pub use outgoing::PutOptions;
-pub use reconnect::Reconnect;
 pub use state::Outcome;
 pub use tracker::{Counts, Status, Tracker};
 

@@ -1,8 +1,8 @@
 //! What a messenger is built with.
 
 use crate::Messenger;
-use crate::reconnect::Reconnect;
 use crate::routes::Routes;
+use hopline_driver::Reconnect;
 use hopline_driver::SocketOptions;
 use std::path::PathBuf;
 use std::time::Duration;

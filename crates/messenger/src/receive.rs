@@ -1,6 +1,6 @@
 //! The messenger's way in, as the application sees it.
 
-use crate::connection::{chain, take_in};
+use crate::connection::take_in;
 use crate::incoming::Received;
 use crate::messenger::{Messenger, Span, node_of, parse};
 use crate::shared::Shared;
@@ -9,7 +9,7 @@ use crate::tracker::{Number, Status, Tracker};
 use crate::{Error, SubscriptionId};
 use hopline_driver::engine::wire::outcome::Rejected;
 use hopline_driver::engine::wire::{AmqpError, DeliveryState};
-use hopline_driver::{Listener, Url, listen};
+use hopline_driver::{Listener, Url, chain, listen};
 use std::sync::{Arc, Weak};
 
 impl Messenger {

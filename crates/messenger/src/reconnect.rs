@@ -3,43 +3,6 @@
 use crate::state::{End, Peer, State};
 use crate::{Error, PeerId};
 use hopline_driver::engine::wire::{AmqpError, condition};
-use std::time::Duration;
-
-/// When a lost connection is made again (see [`Builder::reconnect`](crate::Builder::reconnect)).
-///
-/// The pause before an attempt is doubled from one to the next, from `first` to `most`; of it,
-/// anything from half to all is waited, so that the clients of a broker that comes back do not come
-/// all at once.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Reconnect {
-    /// The pause before the first attempt. 100 ms by default.
-    pub first: Duration,
-    /// The longest pause. 30 s by default.
-    pub most: Duration,
-    /// How long a connection must have been open for the pauses to begin anew: a peer that closes
-    /// right after open gets longer ones. 10 s by default.
-    pub stable: Duration,
-}
-
-impl Default for Reconnect {
-    fn default() -> Self {
-        Self {
-            first: Duration::from_millis(100),
-            most: Duration::from_secs(30),
-            stable: Duration::from_secs(10),
-        }
-    }
-}
-
-impl Reconnect {
-    /// The pause before attempt `number`, counted from 0; `share` of it, from 0 to 1, is what
-    /// chance adds to its half.
-    fn pause(&self, number: u32, share: f64) -> Duration {
-        let doubled = self.first.saturating_mul(2_u32.saturating_pow(number));
-        let whole = doubled.min(self.most);
-        whole / 2 + (whole / 2).mul_f64(share)
-    }
-}
 
 /// Why a connection is gone.
 #[derive(Debug)]
@@ -92,7 +55,7 @@ impl State {
         let number = if is_stable { 0 } else { peer.attempts.number };
         let attempts = Attempts { number: number.saturating_add(1), ..peer.attempts };
         let name = peer.name.clone();
-        let pause = reconnect.pause(number, fastrand::f64());
+        let pause = reconnect.pause(number);
         tracing::warn!(peer = name, ?pause, error = %loss.error, "lost; connecting again");
         let next = self.peers.insert(Peer { attempts, ..Peer::new(name, false) });
         self.hosts.values_mut().filter(|host| **host == id).for_each(|host| *host = next);
@@ -134,32 +97,5 @@ impl State {
             // What came settled is counted no more, which costs some messages ahead at most.
             subscription.waiting = 0;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest_and_chance_never_exceeds_it() {
-        let reconnect = Reconnect {
-            first: Duration::from_millis(100),
-            most: Duration::from_secs(1),
-            ..Reconnect::default()
-        };
-        let longest = |number| reconnect.pause(number, 1.0).as_millis();
-        assert_eq!([0, 1, 2, 3, 4, 5].map(longest), [100, 200, 400, 800, 1000, 1000]);
-        let shortest = |number| reconnect.pause(number, 0.0).as_millis();
-        assert_eq!([0, 1, 2, 3, 4, 5].map(shortest), [50, 100, 200, 400, 500, 500]);
-        assert_eq!(longest(u32::MAX), 1000);
-    }
-
-    #[test]
-    fn pauses_of_many_clients_differ() {
-        let reconnect = Reconnect::default();
-        let pauses: std::collections::HashSet<_> =
-            (0..1_000).map(|_| reconnect.pause(3, fastrand::f64())).collect();
-        assert!(pauses.len() > 900, "{}", pauses.len());
     }
 }

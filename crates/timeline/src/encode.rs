@@ -6,8 +6,9 @@ impl Timeline {
     /// The octets of this timeline.
     ///
     /// What [`parse`](Timeline::parse) read comes out again, octet for octet if this crate wrote
-    /// it. Of a timeline put together by hand, what exceeds the limits or could not be read again
-    /// is dropped, and the header says so.
+    /// it; names that were no UTF-8 come out as they were read, which is longer. Of a timeline put
+    /// together by hand, what exceeds the limits or could not be read again is dropped, and the
+    /// header says so.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_OCTETS + self.stamps.len() * STAMP_OCTETS);
         new_timeline(self.id, &mut out);

@@ -35,10 +35,18 @@ fn read(timeline: &Timeline) {
 }
 
 /// A header may count dropped stamps without the flag that says so; it is set as it is written.
+/// Names that are no UTF-8 are longer as they are read: what finds no room behind them is dropped,
+/// and the header says so.
 fn comes_back(timeline: &Timeline) {
     let marked = timeline.overflow || timeline.dropped > 0;
-    let again = Timeline::parse(&timeline.encode());
-    assert_eq!(again, Ok(Timeline { overflow: marked, ..timeline.clone() }));
+    let again = Timeline::parse(&timeline.encode()).expect("what was written can be read");
+    let is_mended = timeline.nodes.iter().any(|node| node.name.contains('\u{fffd}'));
+    if is_mended && again.stamps.len() < timeline.stamps.len() {
+        assert!(again.overflow && again.dropped > timeline.dropped.saturating_sub(1));
+        assert!(timeline.stamps.starts_with(&again.stamps));
+        return;
+    }
+    assert_eq!(again, Timeline { overflow: marked, ..timeline.clone() });
 }
 
 /// The octets before keep theirs, but for the marks in the header; what could be read can be still.

@@ -21,6 +21,7 @@ impl Variables<'_> {
             nodes: self.nodes()?,
             listener: None,
             user: None,
+            forward: None,
         })
     }
 

@@ -58,6 +58,12 @@ pub enum SettingsError {
          set anonymous to false"
     )]
     UserOfAnybody,
+    /// The links of two forwards would push each other out.
+    #[error("there are two [[forward]] of the name {name:?}; give each a `name` of its own")]
+    SameForward {
+        /// The name.
+        name: String,
+    },
     /// The files of a listener's TLS can't be used.
     #[error("the listener {address} can't have TLS; correct its [listener.tls]")]
     Tls {

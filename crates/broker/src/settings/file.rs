@@ -1,6 +1,7 @@
 //! Reads the file, and says where in it a mistake is.
 
 use super::SettingsError;
+use super::forward::ForwardSettings;
 use super::keys::Settings;
 use std::path::Path;
 
@@ -19,6 +20,9 @@ pub(super) fn read(path: &Path) -> Result<Settings, SettingsError> {
             tls.certificate = folder.join(&tls.certificate);
             tls.key = folder.join(&tls.key);
         }
+    }
+    for ForwardSettings(forward) in settings.forward.iter_mut().flatten() {
+        forward.ca = forward.ca.take().map(|ca| folder.join(ca));
     }
     Ok(settings)
 }

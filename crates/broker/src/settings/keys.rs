@@ -1,6 +1,7 @@
 //! The keys of the file. One that is not there leaves what is set already, which is the default
 //! of [`Config`] if nothing else is.
 
+use super::forward::ForwardSettings;
 use super::values::{Address, Octets, OrOff, Secret, Switch, Text, Time, Value, Whole};
 use crate::config::{
     Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
@@ -30,6 +31,8 @@ pub(super) struct Settings {
     pub(super) listener: Option<Vec<ListenerSettings>>,
     /// Who may connect with a password: nobody.
     pub(super) user: Option<Vec<UserSettings>>,
+    /// What is forwarded to other brokers, or from there: nothing.
+    pub(super) forward: Option<Vec<ForwardSettings>>,
 }
 
 /// `[limits]`: what connections may take.
@@ -140,7 +143,7 @@ pub(super) struct UserSettings {
     pub(super) password: Value<Secret>,
 }
 
-fn set<K: super::values::Kind>(meant: &mut K::Meant, key: Key<K>) {
+pub(super) fn set<K: super::values::Kind>(meant: &mut K::Meant, key: Key<K>) {
     if let Some(Value(value)) = key {
         *meant = value;
     }
@@ -166,6 +169,9 @@ impl Settings {
         }
         if let Some(users) = self.user {
             config.users = users.into_iter().map(UserSettings::meant).collect();
+        }
+        if let Some(forwards) = self.forward {
+            config.forwards = forwards.into_iter().map(|ForwardSettings(config)| config).collect();
         }
     }
 }

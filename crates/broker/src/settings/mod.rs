@@ -6,6 +6,7 @@ mod environment;
 mod error;
 mod file;
 mod flags;
+mod forward;
 mod keys;
 mod print;
 mod values;
@@ -95,6 +96,10 @@ fn check(config: &Config) -> Result<(), SettingsError> {
     }
     if config.anonymous && config.users.iter().any(|user| user.name == ANYBODY) {
         return Err(SettingsError::UserOfAnybody);
+    }
+    let mut names = HashSet::new();
+    if let Some(twice) = config.forwards.iter().find(|forward| !names.insert(&forward.name)) {
+        return Err(SettingsError::SameForward { name: twice.name.clone() });
     }
     for listener in &config.listeners {
         if let Some(tls) = &listener.tls {

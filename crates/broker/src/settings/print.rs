@@ -1,5 +1,6 @@
 //! The way back from what is meant to a file.
 
+use super::forward::ForwardSettings;
 use super::keys::{
     LimitSettings, ListenerSettings, NodeSettings, Settings, TlsSettings, UserSettings,
 };
@@ -28,6 +29,7 @@ impl From<&Config> for Settings {
             nodes: (&config.nodes).into(),
             listener: Some(config.listeners.iter().map(Into::into).collect()),
             user: Some(config.users.iter().map(Into::into).collect()),
+            forward: Some(config.forwards.iter().cloned().map(ForwardSettings).collect()),
         }
     }
 }

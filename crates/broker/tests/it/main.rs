@@ -14,6 +14,7 @@ mod browsing;
 mod connections;
 mod crowds;
 mod dispositions;
+mod forwards;
 mod groups;
 mod kernel_stamps;
 mod latency;

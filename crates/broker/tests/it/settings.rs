@@ -1,8 +1,10 @@
 //! Settings from all places, their order, their mistakes, and the way back.
 
 use hopline_broker::settings::{Overrides, SettingsError, load, print};
-use hopline_broker::{Config, DurableMessages, ListenerConfig, Sampling, TlsFiles, User};
-use hopline_driver::KernelTimestamps;
+use hopline_broker::{
+    Config, Direction, DurableMessages, ForwardConfig, ListenerConfig, Sampling, TlsFiles, User,
+};
+use hopline_driver::{KernelTimestamps, Reconnect};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -144,6 +146,16 @@ fn mistakes_in_the_file_are_told_by_line_and_cure() {
         ("name = 'a'\nnayme = 'b'", &["broker.toml:2: unknown key `nayme`", "mean `name`?"]),
         ("[[listener]]\n\nnodeley = true", &["broker.toml:3: ", "mean `nodelay`?"]),
         ("\n[limit]\nconnections = 1", &["broker.toml:2: ", "mean `limits`?"]),
+        ("[[forward]]\nfrom = 'q'", &["broker.toml:1: ", "`to`"]),
+        ("[[forward]]\nfrom = 'q'\nto = 'r'", &["broker.toml:1: ", "has to be the URL"]),
+        ("[[forward]]\nfrom = 'amqp://h/q'\nto = 'amqp://h/q'", &["both URLs", "name of a"]),
+        (
+            "[[forward]]\nfrom = 'q'\nto = 'amqp://h'",
+            &["broker.toml:3: ", "amqp://host:5672/queue"],
+        ),
+        ("[[forward]]\nfrom = 'q'\nto = 'http://h/q'", &["broker.toml:3: ", "amqps"]),
+        ("[[forward]]\nfrom = '$x'\nto = 'amqp://h/q'", &["broker.toml:2: ", "reserved"]),
+        ("[[forward]]\nfrom = 'q'\nto = 'amqp://h/q'\nnodely = 1", &["mean `nodelay`?"]),
         ("[[user]]\nxyz = 1", &["broker.toml:2: ", "the keys here are name, password"]),
         ("\n\nname = ", &["broker.toml:3: "]),
         ("name = 'a'\nname = 'b'", &["broker.toml:2: ", "duplicate key"]),
@@ -181,6 +193,8 @@ fn what_only_the_whole_can_tell_is_told_too() {
     let anybody = user.replace("ann", "anonymous");
     assert_says(&mistake(&anybody), &["\"anonymous\"", "rename it"]);
     Folder::with(&format!("anonymous = false\n{anybody}")).load().unwrap();
+    let forward = "[[forward]]\nname = 'f'\nfrom = 'q'\nto = 'amqp://h/q'\n";
+    assert_says(&mistake(&forward.repeat(2)), &["two [[forward]] of the name \"f\""]);
     let tls = "[[listener]]\ntls = { certificate = 'none.pem', key = 'none.key' }";
     let error = Folder::with(tls).load().unwrap_err();
     assert_says(&error.to_string(), &["127.0.0.1:5672", "[listener.tls]"]);
@@ -267,6 +281,19 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     listener.socket.kernel_timestamps = KernelTimestamps::Receive;
     config.listeners.push(listener);
     config.users = vec![User { name: "u".into(), password: "hunter2".into() }];
+    let mut out = ForwardConfig {
+        name: "out".into(),
+        local: "q".into(),
+        remote: "amqps://ann:hunter2@[::1]:1/a/b%20c".parse().unwrap(),
+        direction: Direction::Out,
+        socket: config.listeners[1].socket.clone(),
+        ca: Some("/ca.pem".into()),
+        reconnect: Reconnect { first: Duration::from_millis(5), ..Reconnect::default() },
+    };
+    out.socket.reuse_port = false;
+    let remote = "amqp://h/q".parse().unwrap();
+    let incoming = ForwardConfig { name: "in".into(), remote, ..out.clone() };
+    config.forwards = vec![out, ForwardConfig { direction: Direction::In, ca: None, ..incoming }];
     config
 }
 
@@ -333,5 +360,6 @@ fn the_guide_tells_the_true_defaults() {
     keys(&example.parse().unwrap(), "", &mut written);
     keys(&print(&Config::default()).parse().unwrap(), "", &mut printed);
     printed.remove("user");
+    printed.remove("forward");
     assert_eq!(written, printed);
 }
