@@ -2,6 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use hopline_messenger::driver::KernelTimestamps;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,12 @@ pub(crate) struct Args {
     /// Send settled: at most once, no outcomes.
     #[arg(long)]
     pub(crate) settled: bool,
+    /// Answer each outcome with a frame of our own that settles (receiver settle mode second).
+    #[arg(long, conflicts_with = "settled")]
+    pub(crate) settle_second: bool,
+    /// For experiments: write the first so many octets of each message apart from the rest.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) split_writes: Option<NonZeroUsize>,
     /// Connections, used in turn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) connections: usize,

@@ -186,6 +186,8 @@ fn messenger(args: &Args, n: usize) -> Messenger {
         .name(name)
         .timeout(args.timeout)
         .socket(options)
+        .settle_second(args.settle_second)
+        .split_writes(args.split_writes)
         .store(window, usize::MAX)
         .outgoing_window(1)
         .timelines(match args.timelines {

@@ -19,6 +19,19 @@ pub(crate) struct Args {
     /// Messages that the broker may send ahead.
     #[arg(long, value_name = "N", default_value = "100")]
     pub(crate) credit: NonZeroU32,
+    /// When that is topped up.
+    #[arg(long, value_name = "half|each", default_value = "half")]
+    pub(crate) top_up: TopUp,
+    /// Tell outcomes and let the broker settle (receiver settle mode second).
+    #[arg(long)]
+    pub(crate) settle_second: bool,
+    /// Take at most so many messages a second, as --throttle-window sees it.
+    #[arg(long, value_name = "N")]
+    pub(crate) throttle: Option<NonZeroU32>,
+    /// How often the throttle looks: what a whole window allows is taken at once, then none until
+    /// the next one.
+    #[arg(long, value_name = "T", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) throttle_window: Duration,
     /// Write one JSON object a line for each message to a file, or (-) to standard output.
     #[arg(long, value_name = "FILE|-")]
     pub(crate) timeline: Option<PathBuf>,
@@ -55,6 +68,13 @@ pub(crate) struct Args {
 pub(crate) enum Switch {
     On,
     Off,
+}
+
+/// When credit is topped up: once half of it is used, or after each message.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopUp {
+    Half,
+    Each,
 }
 
 /// An outcome.

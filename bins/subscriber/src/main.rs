@@ -6,6 +6,7 @@ mod args;
 mod live;
 mod output;
 mod subscribe;
+mod throttle;
 
 use clap::Parser;
 use std::process::ExitCode;

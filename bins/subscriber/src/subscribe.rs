@@ -1,8 +1,9 @@
 //! The run: messages from the messenger to the records.
 
-use crate::args::{Args, Switch, Verdict};
+use crate::args::{Args, Switch, TopUp, Verdict};
 use crate::live::Live;
 use crate::output::Output;
+use crate::throttle::Throttle;
 use hopline_messenger::driver::Clock;
 use hopline_messenger::{DeliveryState, Messenger, Received, SocketOptions, Span};
 use std::io;
@@ -23,6 +24,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool, String> {
     let mut run = Run {
         output: Output::open(args, &messenger).map_err(|error| error.to_string())?,
         live: Live::new(args.quiet),
+        throttle: Throttle::new(args.throttle.map(|rate| rate.get()), args.throttle_window),
         args,
         messenger,
         interrupted: false,
@@ -42,6 +44,11 @@ fn messenger(args: &Args) -> Messenger {
         .name(&args.name)
         .timeout(args.timeout)
         .credit(args.credit.get())
+        .top_up(match args.top_up {
+            TopUp::Half => hopline_messenger::TopUp::Half,
+            TopUp::Each => hopline_messenger::TopUp::Each,
+        })
+        .settle_second(args.settle_second)
         .socket(options);
     match &args.ca {
         Some(file) => builder.ca(file).build(),
@@ -54,6 +61,7 @@ struct Run<'a> {
     messenger: Messenger,
     output: Output,
     live: Live,
+    throttle: Throttle,
     interrupted: bool,
     /// With a count: how many messages the broker may have sent by now.
     granted: u64,
@@ -67,14 +75,16 @@ impl Run<'_> {
         self.grant();
         while self.args.count.is_none_or(|count| self.live.received < count) {
             let left = end.map(|end| end.saturating_duration_since(Clock.now()));
-            let idle = left.map_or(IDLE, |left| left.min(IDLE));
+            let closed = self.throttle.closed_for(Clock.now());
+            let idle = left.unwrap_or(IDLE).min(IDLE);
+            let idle = if closed.is_zero() { idle } else { idle.min(closed) };
             tokio::select! {
                 biased;
                 () = &mut interrupt => {
                     self.interrupted = true;
                     return Ok(());
                 }
-                received = self.messenger.next() => {
+                received = self.messenger.next(), if closed.is_zero() => {
                     let received = received.map_err(|error| error.to_string())?;
                     if !self.handle(&received)? {
                         return Ok(());
@@ -96,6 +106,7 @@ impl Run<'_> {
     /// Takes what else is there, then tells the broker in one write.
     fn batch(&mut self) -> Result<(), String> {
         while self.args.count.is_none_or(|count| self.live.received < count)
+            && self.throttle.closed_for(Clock.now()).is_zero()
             && let Some(received) = self.messenger.get()
         {
             if !self.handle(&received)? {
@@ -113,6 +124,7 @@ impl Run<'_> {
         let timeline = received.timeline();
         let malformed = timeline.is_none() && received.has_annotation();
         let seq = self.live.received;
+        self.throttle.take(Clock.now());
         self.live.count(timeline.as_ref(), malformed);
         let written = self.output.message(seq, received, timeline.as_ref());
         let outcome = match self.args.outcome {

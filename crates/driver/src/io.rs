@@ -8,6 +8,7 @@ use crate::{Clock, EffectiveOptions, KernelTimestamps, Transport, tcp_record};
 use hopline_timeline::record::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema};
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -77,6 +78,8 @@ pub struct Io {
     counters: Counters,
     held: Option<Held>,
     stamps: Option<Box<Stamps>>,
+    /// Octets that each flush writes apart, before the rest.
+    head: Option<NonZeroUsize>,
 }
 
 impl Io {
@@ -94,7 +97,15 @@ impl Io {
     fn over(engine: Connection, line: Line) -> Self {
         let counters = Counters::default();
         let (ended, blocked, full, held) = (false, false, false, None);
-        Self { engine, line, clock: Clock, ended, blocked, full, counters, held, stamps: None }
+        let (stamps, head) = (None, None);
+        Self { engine, line, clock: Clock, ended, blocked, full, counters, held, stamps, head }
+    }
+
+    /// Lets each flush write the first `octets` apart from the rest, as a program does that writes
+    /// a header and then a body: with Nagle's algorithm the rest waits until the peer acknowledges
+    /// them. For experiments; `None`, the default, writes all at once.
+    pub const fn split_writes(&mut self, octets: Option<NonZeroUsize>) {
+        self.head = octets;
     }
 
     /// Asks the kernel for its stamps from here on; to be called before anything is written. Where
@@ -269,8 +280,9 @@ impl Io {
 
     fn flush_all(&mut self) -> io::Result<Flush> {
         self.blocked = false;
+        let mut most = self.head.map_or(usize::MAX, NonZeroUsize::get);
         while self.engine.poll_transmit() {
-            if !self.write()? {
+            if !self.write(std::mem::replace(&mut most, usize::MAX))? {
                 self.blocked = true;
                 return Ok(Flush::Blocked);
             }
@@ -285,15 +297,18 @@ impl Io {
         }
     }
 
-    /// One write. `false`: the socket took nothing.
-    fn write(&mut self) -> io::Result<bool> {
+    /// One write of at most `most` octets. `false`: the socket took nothing.
+    fn write(&mut self, most: usize) -> io::Result<bool> {
         let outbox = self.engine.outbox();
-        let ready = outbox.len();
+        let ready = outbox.len().min(most);
         let now = self.clock.now();
         outbox.stamp(now);
         let mut slices = [IoSlice::new(&[]); SLICES];
         let used = outbox.slices(&mut slices);
         let slices = slices.get(..used).unwrap_or_default();
+        let head = slices.first().filter(|first| first.len() > most);
+        let head = head.map(|first| [IoSlice::new(first.get(..most).unwrap_or_default())]);
+        let slices = head.as_ref().map_or(slices, |head| head);
         match self.line.try_write_vectored(slices) {
             Ok(n) => {
                 self.engine.wrote(n, now);

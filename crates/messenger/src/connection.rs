@@ -45,7 +45,9 @@ async fn open(shared: &Shared, url: &Url) -> Result<Io, Refusal> {
         let options = &state.options;
         (options.socket.clone(), options.timeout, options.ca.clone(), config(&state, url))
     };
-    dial(url, ca.as_deref(), &options, timeout, config).await
+    let mut io = dial(url, ca.as_deref(), &options, timeout, config).await?;
+    io.split_writes(shared.lock().options.split_writes);
+    Ok(io)
 }
 
 fn config(state: &State, url: &Url) -> Config {
@@ -69,6 +71,7 @@ pub(crate) fn take_in(shared: &Arc<Shared>, socket: Socket, name: String) {
     let engine = Connection::server(config, Arc::new(Anonymous), Clock.now());
     let mut io = Io::new(engine, Arc::new(socket), Transport::Plain);
     io.use_kernel_timestamps(state.options.socket.kernel_timestamps);
+    io.split_writes(state.options.split_writes);
     let id = state.peers.insert(Peer::new(name, true));
     drop(state);
     let task = shared.clone();

@@ -63,7 +63,7 @@ pub use hopline_driver::engine::wire::{AmqpError, DeliveryState, Fields, Symbol,
 pub use hopline_timeline as timeline;
 pub use incoming::Received;
 pub use messenger::{ConnectionInfo, Messenger, Span};
-pub use options::{Builder, Sampling};
+pub use options::{Builder, Sampling, TopUp};
 pub use outgoing::PutOptions;
 pub use state::Outcome;
 pub use tracker::{Counts, Status, Tracker};

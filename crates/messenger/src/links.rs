@@ -85,11 +85,35 @@ impl State {
         Some(attached)
     }
 
+    fn attach_options(&self, role: Role, node: &str) -> AttachOptions {
+        let source = match role {
+            Role::Sender => Source::default(),
+            Role::Receiver => Source::at(node),
+        };
+        let target = match role {
+            Role::Sender => Target::at(node),
+            Role::Receiver => Target::default(),
+        };
+        AttachOptions {
+            name: format!("{node}-{}", uuid::Uuid::new_v4().simple()),
+            role,
+            source,
+            target: TargetKind::Target(target),
+            snd_settle_mode: SenderSettleMode::Mixed,
+            rcv_settle_mode: match self.options.settles_second {
+                true => ReceiverSettleMode::Second,
+                false => ReceiverSettleMode::First,
+            },
+            desired_capabilities: Vec::new(),
+            properties: Fields::default(),
+        }
+    }
+
     /// Attaches a sender's link.
     pub(crate) fn attach_sender(&mut self, id: SenderId) {
         let Some(sender) = self.senders.get(id) else { return };
         let (address, Some(peer)) = (sender.address.clone(), sender.peer) else { return };
-        let options = attach_options(Role::Sender, &sender.node);
+        let options = self.attach_options(Role::Sender, &sender.node);
         if let Some(Err(error)) = self.attach(peer, End::Sender(id), options) {
             self.abort_sender(id, not_attached(address, error));
         }
@@ -99,7 +123,7 @@ impl State {
     pub(crate) fn attach_subscription(&mut self, id: SubscriptionId) {
         let Some(subscription) = self.subscriptions.get(id) else { return };
         let (address, peer) = (subscription.address.to_string(), subscription.peer);
-        let options = attach_options(Role::Receiver, &subscription.node);
+        let options = self.attach_options(Role::Receiver, &subscription.node);
         match self.attach(peer, End::Subscription(id), options) {
             Some(Ok(link)) => {
                 if let Some(subscription) = self.subscriptions.get_mut(id) {
@@ -299,25 +323,4 @@ impl Subscription {
 fn not_attached(peer: String, error: CommandError) -> Error {
     let error = AmqpError::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string());
     Error::Peer { peer, what: "link", error }
-}
-
-fn attach_options(role: Role, node: &str) -> AttachOptions {
-    let source = match role {
-        Role::Sender => Source::default(),
-        Role::Receiver => Source::at(node),
-    };
-    let target = match role {
-        Role::Sender => Target::at(node),
-        Role::Receiver => Target::default(),
-    };
-    AttachOptions {
-        name: format!("{node}-{}", uuid::Uuid::new_v4().simple()),
-        role,
-        source,
-        target: TargetKind::Target(target),
-        snd_settle_mode: SenderSettleMode::Mixed,
-        rcv_settle_mode: ReceiverSettleMode::First,
-        desired_capabilities: Vec::new(),
-        properties: Fields::default(),
-    }
 }

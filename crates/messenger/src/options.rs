@@ -4,6 +4,7 @@ use crate::Messenger;
 use crate::routes::Routes;
 use hopline_driver::Reconnect;
 use hopline_driver::SocketOptions;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +22,16 @@ pub enum Sampling {
     Off,
 }
 
+/// When a subscription's credit is topped up.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum TopUp {
+    /// Once half of it is used: a flow frame for many messages.
+    #[default]
+    Half,
+    /// After each message: a flow frame for each.
+    Each,
+}
+
 /// Settings of a messenger. All have defaults.
 #[derive(Clone, Debug)]
 pub struct Builder {
@@ -28,7 +39,10 @@ pub struct Builder {
     pub(crate) timeout: Duration,
     pub(crate) socket: SocketOptions,
     pub(crate) ca: Option<PathBuf>,
+    pub(crate) split_writes: Option<NonZeroUsize>,
     pub(crate) credit: u32,
+    pub(crate) top_up: TopUp,
+    pub(crate) settles_second: bool,
     pub(crate) store_messages: usize,
     pub(crate) store_octets: usize,
     pub(crate) outgoing_window: usize,
@@ -48,7 +62,10 @@ impl Default for Builder {
             timeout: Duration::from_secs(10),
             socket: SocketOptions::default(),
             ca: None,
+            split_writes: None,
             credit: 100,
+            top_up: TopUp::Half,
+            settles_second: false,
             store_messages: 10_000,
             store_octets: 256 << 20,
             outgoing_window: 10_000,
@@ -92,11 +109,35 @@ impl Builder {
         self
     }
 
-    /// Messages that a subscription may be sent ahead; topped up at half. 100 by default, at
-    /// least 1.
+    /// Messages that a subscription may be sent ahead; topped up as
+    /// [`Builder::top_up`] says. 100 by default, at least 1.
     #[must_use]
     pub fn credit(mut self, messages: u32) -> Self {
         self.credit = messages.max(1);
+        self
+    }
+
+    /// When credit is topped up; at half by default.
+    #[must_use]
+    pub const fn top_up(mut self, when: TopUp) -> Self {
+        self.top_up = when;
+        self
+    }
+
+    /// Attaches links with the receiver settle mode `second` (AMQP 1.0, 2.8.3): the receiver tells
+    /// the outcome, the sender answers each with a frame of its own that settles. Off by default,
+    /// since `first` saves that frame.
+    #[must_use]
+    pub const fn settle_second(mut self, second: bool) -> Self {
+        self.settles_second = second;
+        self
+    }
+
+    /// Writes the first octets of what is ready apart from the rest, for experiments; see
+    /// [`Io::split_writes`](hopline_driver::Io::split_writes). Off by default.
+    #[must_use]
+    pub const fn split_writes(mut self, octets: Option<NonZeroUsize>) -> Self {
+        self.split_writes = octets;
         self
     }
 

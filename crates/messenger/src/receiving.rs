@@ -2,6 +2,7 @@
 
 use crate::incoming::{Place, Received};
 use crate::messenger::Span;
+use crate::options::TopUp;
 use crate::state::{Demand, End, State, Subscription};
 use crate::tracker::Status;
 use crate::{Error, PeerId, SubscriptionId};
@@ -72,7 +73,8 @@ impl State {
         let (wanted, is_due) = match self.demand {
             Demand::Auto => {
                 let credit = self.options.credit;
-                (credit.saturating_sub(subscription.waiting), left <= credit / 2)
+                let is_due = self.options.top_up == TopUp::Each || left <= credit / 2;
+                (credit.saturating_sub(subscription.waiting), is_due)
             }
             Demand::Each(_) => (subscription.demand, true),
         };

@@ -2,7 +2,8 @@
 
 use crate::common::{builder, listening, number, numbered};
 use hopline_messenger::timeline::Stage;
-use hopline_messenger::{DeliveryState, Message, Messenger, PutOptions, Span, Status};
+use hopline_messenger::{DeliveryState, Message, Messenger, PutOptions, Span, Status, TopUp};
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The snippet of the README, with the other side in the same program.
@@ -180,4 +181,28 @@ async fn several_tasks_share_a_messenger() {
         tokio::time::timeout(Duration::from_secs(20), task).await.unwrap().unwrap();
     }
     assert_eq!(sender.counts().accepted, 1000);
+}
+
+#[tokio::test]
+async fn the_sender_settles_by_a_frame_of_its_own_where_it_is_asked_to() {
+    let (receiver, url) = listening(builder("receiver").top_up(TopUp::Each), "q").await;
+    let sender = builder("sender").settle_second(true).split_writes(NonZeroUsize::new(8)).build();
+    for n in 0..20 {
+        sender.put(&url, numbered(n)).unwrap();
+        let received = receiver.next().await.unwrap();
+        assert_eq!(number(&received.message().unwrap()), n);
+        receiver.accept(&received).unwrap();
+        sender.send().await.unwrap();
+    }
+    assert_eq!(sender.counts().accepted, 20);
+    sender.stop().await.unwrap();
+    receiver.stop().await.unwrap();
+    let account = sender.take_accounts().remove(0);
+    assert_eq!(account.frames.transfers_out, 20);
+    // One for each message, since the next one was put after the outcome of the one before.
+    assert_eq!(account.frames.dispositions_out, 20);
+    assert!(account.frames.flows_in >= 20, "{:?}", account.frames);
+    // Two writes for each message and each disposition.
+    assert!(account.io.writes >= 80, "{:?}", account.io);
+    assert_eq!(account.io.short_writes, 0);
 }
