@@ -13,6 +13,8 @@ pub enum Program {
     Subscribe,
     /// `hopline-report`
     Report,
+    /// `hopline-lab`, with the programs that it starts.
+    Lab,
     /// The client on fe2o3-amqp, an example of this package.
     Fe2o3Client,
     /// The client on fe2o3-amqp that sends and browses values, another.
@@ -28,6 +30,10 @@ impl Program {
     pub fn command(self) -> Command {
         let folder = target_folder();
         self.build(&folder);
+        if self == Program::Lab {
+            let started = [Program::Broker, Program::Publish, Program::Subscribe];
+            started.into_iter().for_each(|program| program.build(&folder));
+        }
         Command::new(match self {
             _ if self.is_example() => folder.join("examples").join(self.name()),
             _ => folder.join(self.name()),
@@ -40,6 +46,7 @@ impl Program {
             Program::Publish => "hopline-publish",
             Program::Subscribe => "hopline-subscribe",
             Program::Report => "hopline-report",
+            Program::Lab => "hopline-lab",
             Program::Fe2o3Client => "fe2o3_client",
             Program::Fe2o3Values => "fe2o3_values",
         }
@@ -51,6 +58,7 @@ impl Program {
             Program::Publish => "hopline-bin-publisher",
             Program::Subscribe => "hopline-bin-subscriber",
             Program::Report => "hopline-bin-report",
+            Program::Lab => "hopline-bin-lab",
             Program::Fe2o3Client | Program::Fe2o3Values => "hopline-tests",
         }
     }
@@ -62,7 +70,7 @@ impl Program {
     /// Cargo builds a test's own package before the test, not the programs that it runs; and a
     /// program of yesterday would be worse than none. When nothing changed this is quick.
     fn build(self, folder: &Path) {
-        static BUILT: [Once; 6] = [const { Once::new() }; 6];
+        static BUILT: [Once; 7] = [const { Once::new() }; 7];
         BUILT[self as usize].call_once(|| {
             let kind = if self.is_example() { "--example" } else { "--bin" };
             let profile = match folder.file_name() {

@@ -16,10 +16,12 @@ const FLOORS: &[(u8, &str, &[&str])] = &[
     (3, "hopline-driver", &["hopline-engine", "hopline-timeline"]),
     (4, "hopline-messenger", &["hopline-driver", "hopline-timeline"]),
     (4, "hopline-broker", &["hopline-driver", "hopline-timeline"]),
+    (5, "hopline-lab", &["hopline-messenger", "hopline-report", "hopline-timeline"]),
     (5, "hopline-bin-publisher", &["hopline-messenger", "hopline-timeline"]),
     (5, "hopline-bin-subscriber", &["hopline-messenger", "hopline-timeline"]),
     (5, "hopline-bin-broker", &["hopline-broker", "hopline-timeline"]),
     (5, "hopline-bin-report", &["hopline-report", "hopline-timeline"]),
+    (6, "hopline-bin-lab", &["hopline-lab"]),
 ];
 
 /// Features for tests and fuzzers, which change what the product does or shows.

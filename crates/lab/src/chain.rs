@@ -1,0 +1,148 @@
+//! One run of the whole chain: broker, subscriber, publisher, and the timelines that come of it.
+
+use crate::process::Process;
+use crate::{Error, Programs};
+use hopline_report::{Format, Late, Options};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// How long processes may take to start, to connect and to end, beside the run itself.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// The node that messages go through.
+const NODE: &str = "lab";
+
+/// What to start, and with which options.
+#[derive(Debug)]
+pub(crate) struct Chain<'a> {
+    pub(crate) programs: &'a Programs,
+    /// The broker's file; its first listener is for the publisher, its last for the subscriber.
+    pub(crate) broker: String,
+    pub(crate) publisher: Vec<String>,
+    pub(crate) subscriber: Vec<String>,
+    /// How long the messages take, if all goes well.
+    pub(crate) length: Duration,
+    pub(crate) late: Duration,
+}
+
+/// What one run showed, from CREATE to the last stamp.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Measured {
+    pub(crate) messages: u64,
+    #[serde(serialize_with = "decimal")]
+    pub(crate) mean_ns: i64,
+    #[serde(serialize_with = "decimal")]
+    pub(crate) p50_ns: i64,
+    #[serde(serialize_with = "decimal")]
+    pub(crate) p99_ns: i64,
+    #[serde(serialize_with = "decimal")]
+    pub(crate) max_ns: i64,
+    /// From the first message's arrival to the last one's.
+    #[serde(serialize_with = "decimal")]
+    pub(crate) took_ns: i64,
+    /// Messages that took longer than the limit, from when they were due if there was a schedule.
+    pub(crate) late: u64,
+    /// Late messages by cause.
+    pub(crate) causes: BTreeMap<String, u64>,
+}
+
+fn decimal<S: serde::Serializer>(ns: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(ns)
+}
+
+impl Chain<'_> {
+    /// Makes the run.
+    pub(crate) async fn run(&self) -> Result<Measured, Error> {
+        let folder = TempDir::new().map_err(Error::file(std::env::temp_dir()))?;
+        let (file, records) = (folder.path().join("broker.toml"), folder.path().join("records"));
+        std::fs::write(&file, &self.broker).map_err(Error::file(&file))?;
+        let mut command = self.command("hopline-broker");
+        command.arg("--config").arg(&file);
+        let mut broker = Process::start("hopline-broker", command)?;
+        let told =
+            broker.told("listening on ", self.broker.matches("[[listener]]").count()).await?;
+        let url = |line: Option<&String>| {
+            let address = line.and_then(|line| line.split(' ').next()).unwrap_or_default();
+            format!("amqp://{address}/{NODE}")
+        };
+        let mut command = self.command("hopline-subscribe");
+        command.args(&self.subscriber).arg("--timeline").arg(&records).arg(url(told.last()));
+        let subscriber = Process::start("hopline-subscribe", command)?;
+        let mut command = self.command("hopline-publish");
+        command.args(&self.publisher).arg(url(told.first()));
+        let publisher = Process::start("hopline-publish", command)?;
+        let limit = self.length.saturating_add(GRACE);
+        let (published, subscribed) =
+            tokio::join!(publisher.finish(limit), subscriber.finish(limit));
+        published.and(subscribed)?;
+        broker.terminate().await?;
+        measure(&records, self.late)
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.path(name));
+        // The user's own broker has its settings there.
+        let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("HOPLINE_");
+        std::env::vars_os().map(|(name, _)| name).filter(is_ours).for_each(|name| {
+            command.env_remove(name);
+        });
+        command
+    }
+}
+
+/// Reads the records as `hopline-report` does.
+fn measure(records: &Path, late: Duration) -> Result<Measured, Error> {
+    let late_ns = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
+    let options = Options {
+        files: vec![records.to_owned()],
+        format: Format::Json,
+        late: Late::Over(late_ns),
+        ..Options::default()
+    };
+    let (mut report, mut complaints) = (Vec::new(), Vec::new());
+    hopline_report::run(&options, std::io::empty(), &mut report, &mut complaints)?;
+    let report: Value =
+        serde_json::from_slice(&report).map_err(|error| Error::Records(error.to_string()))?;
+    let entries = report["end_to_end"].as_array();
+    let whole = entries.into_iter().flatten().find(|entry| entry["from_stage"] == "CREATE");
+    let Some(whole) = whole else {
+        let said = String::from_utf8_lossy(&complaints).trim().to_owned();
+        return Err(Error::Records(if said.is_empty() { "none came".into() } else { said }));
+    };
+    let ns = |name: &str| whole[name].as_str().and_then(|ns| ns.parse().ok()).unwrap_or(0);
+    let causes = causes(&report);
+    Ok(Measured {
+        messages: whole["count"].as_u64().unwrap_or(0),
+        mean_ns: ns("mean_ns"),
+        p50_ns: ns("p50_ns"),
+        p99_ns: ns("p99_ns"),
+        max_ns: ns("max_ns"),
+        took_ns: took_ns(records)?,
+        late: causes.values().sum(),
+        causes,
+    })
+}
+
+/// From DUE where there is one: a message that was made late has its cause too.
+fn causes(report: &Value) -> BTreeMap<String, u64> {
+    let rows = report["late"]["causes"].as_array().into_iter().flatten();
+    let whole = rows.filter(|row| row["kind"] == "late_end_to_end");
+    whole
+        .filter_map(|row| Some((row["cause"].as_str()?.to_owned(), row["count"].as_u64()?)))
+        .collect()
+}
+
+/// The summary is the last record.
+fn took_ns(records: &Path) -> Result<i64, Error> {
+    let text = std::fs::read_to_string(records).map_err(Error::file(records))?;
+    let summary: Option<Value> =
+        text.lines().next_back().and_then(|line| serde_json::from_str(line).ok());
+    let took = summary.filter(|record| record["hopline"] == "summary");
+    let took = took.and_then(|record| record["duration_ns"].as_str()?.parse().ok());
+    took.ok_or_else(|| Error::Records("they have no summary at their end".into()))
+}

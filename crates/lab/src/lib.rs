@@ -1,0 +1,29 @@
+//! Experiments that prove what a setting changes: repeated, interleaved, with a verdict.
+//!
+//! Each experiment starts the programs that it measures, `hopline-broker` and, as a rule,
+//! `hopline-publish` and `hopline-subscribe`, as processes of their own, runs one setting and the
+//! other in turn, and ends with an [`Outcome`]: a table, a sentence, a JSON document. What was
+//! measured until an interruption makes an outcome too.
+//!
+//! - [`nagle`]: TCP_NODELAY on against off, at each end of each hop.
+//!
+//! Everything is bounded: rounds, messages and seconds by the limits that the settings name, and
+//! each run by a deadline after which its processes are killed.
+
+#![forbid(unsafe_code)]
+
+mod chain;
+mod error;
+mod lab;
+pub mod nagle;
+mod outcome;
+mod process;
+mod ranks;
+mod stats;
+mod table;
+mod verdict;
+
+pub use error::Error;
+pub use lab::{Lab, Programs, Stop};
+pub use outcome::Outcome;
+pub use stats::{Comparison, Sample};

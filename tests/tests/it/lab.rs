@@ -1,0 +1,120 @@
+//! `hopline-lab`: short runs of each experiment, with the real programs.
+
+use std::fs;
+use std::path::Path;
+
+use hopline_tests::{Finished, PATIENCE, Process, Program, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn lab(arguments: &[&str], json: &Path) -> Process {
+    let mut command = Program::Lab.command();
+    Process::start(command.args(arguments).arg("--json").arg(json))
+}
+
+/// Runs an experiment to its end; the document, and what was printed.
+fn experiment(arguments: &[&str]) -> (Value, Finished) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("result.json");
+    let finished = lab(arguments, &json).finish(PATIENCE).success();
+    // Neither bar nor estimate where nobody looks.
+    assert_eq!(finished.stderr, "");
+    (read(&json), finished)
+}
+
+fn read(json: &Path) -> Value {
+    let text = fs::read_to_string(json).expect("the result was written");
+    let document: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!((&document["hopline"], &document["schema"]), (&"lab".into(), &1.into()));
+    document
+}
+
+#[test]
+fn nagle_shows_what_the_field_report_saw() {
+    let (document, finished) = experiment(&["nagle", "--rounds", "2", "--count", "60"]);
+    assert_eq!(document["complete"], true);
+    let rounds = document["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 2);
+    for round in rounds {
+        let mean = |half: &str| -> i64 {
+            assert_eq!(round[half]["messages"], 60);
+            let ns = round[half]["mean_ns"].as_str().expect("a string");
+            ns.parse().expect("nanoseconds")
+        };
+        assert!(mean("off") > mean("on"), "{round}");
+    }
+    let late = document["summary"]["off"]["late"].as_u64().expect("a count");
+    assert!(late > 40, "{}", document["summary"]);
+    for expected in ["round", "mean", "sd", "verdict: "] {
+        assert!(finished.stdout.contains(expected), "{}", finished.stdout);
+    }
+}
+
+#[test]
+fn nagle_flat_out_compares_the_time_that_a_throttled_consumer_takes() {
+    let options = ["--flat-out", "--throttle", "100", "--throttle-window", "100ms"];
+    let chosen = ["--write", "split", "--top-up", "each", "--settle", "accepted"];
+    let bounded = ["--rounds", "1", "--count", "35", "--ends", "publisher,broker-in"];
+    let (document, finished) =
+        experiment(&[&["nagle"], &options[..], &chosen[..], &bounded[..]].concat());
+    for half in ["off", "on"] {
+        let took = document["rounds"][0][half]["took_ns"].as_str().expect("a string");
+        // Ten at a time, so three windows have to pass.
+        assert!(took.parse::<u64>().expect("nanoseconds") > 290_000_000, "{took}");
+    }
+    assert!(finished.stdout.contains("verdict: none: one round shows"), "{}", finished.stdout);
+}
+
+/// The processes that a process has started, by name.
+fn children(id: u32) -> Vec<(String, String)> {
+    let list = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let name = |id: &str| fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    list.split_whitespace().map(|id| (id.to_owned(), name(id))).collect()
+}
+
+#[test]
+fn an_interruption_leaves_a_valid_result_and_no_process() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("result.json");
+    let mut process = lab(&["nagle", "--rounds", "1000"], &json);
+    let started = wait_until(PATIENCE, "a publisher", || {
+        let started = children(process.id());
+        started.iter().any(|(_, name)| name.starts_with("hopline-publish")).then_some(started)
+    });
+    process.signal(Signal::INT);
+    let finished = process.finish(PATIENCE);
+    assert_eq!(finished.status.code(), Some(130), "{}", finished.stderr);
+    assert!(finished.stdout.contains("interrupted"), "{}", finished.stdout);
+    let document = read(&json);
+    assert_eq!(document["complete"], false);
+    assert_eq!(document["experiment"], "nagle");
+    for (id, name) in started {
+        wait_until(PATIENCE, "the end of a child", || {
+            let now = fs::read_to_string(format!("/proc/{id}/comm")).ok();
+            let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            (now.as_ref() != Some(&name) || state.contains(") Z")).then_some(())
+        });
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_cure() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("result.json");
+    for (arguments, said) in [
+        (&["nagle", "--rounds", "0"][..], "--rounds: from 1 to 1000"),
+        (&["nagle", "--rate", "0"], "--rate: from 0.1 to 100000"),
+        (&["nagle", "--count", "100000"], "--count: a run would take 1000 s"),
+        (&["nagle", "--kernel-timestamps", "some"], "--kernel-timestamps: write off"),
+        (&["nagle", "--ends", "middle"], "invalid value 'middle'"),
+    ] {
+        let finished = lab(arguments, &json).finish(PATIENCE);
+        assert_eq!(finished.status.code(), Some(2), "{arguments:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    }
+    let empty = ["nagle", "--programs", folder.path().to_str().expect("UTF-8")];
+    let finished = lab(&empty, &json).finish(PATIENCE);
+    assert_eq!(finished.status.code(), Some(1));
+    assert!(finished.stderr.contains("cargo build --release --bins"), "{}", finished.stderr);
+    assert!(!json.exists());
+}
