@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 the experiment is complete; 1 it failed; 2 bad usage; 130 it was interrupted, and what \
-was measured until then was printed and written.";
+Exit status: 0 the experiment is complete; 1 it failed; 2 bad usage; 130 it was interrupted, and
+what was measured until then was printed and written.";
 
 /// Experiments that prove what a setting changes
 ///
