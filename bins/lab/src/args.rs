@@ -11,8 +11,8 @@ what was measured until then was printed and written.";
 
 /// Experiments that prove what a setting changes
 ///
-/// Each starts its own broker, publisher and subscriber, tries one setting and the other in turn, and
-/// prints a table and a verdict. Leave the machine alone meanwhile.
+/// Each starts its own broker, publisher and subscriber, tries one setting and the other in turn,
+/// and prints a table and a verdict. Leave the machine alone meanwhile.
 #[derive(Debug, Parser)]
 #[command(name = "hopline-lab", version, after_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
