@@ -3,10 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod buffers;
+mod nagle;
+mod pairs;
 
 use args::{Arguments, Experiment};
 use clap::Parser;
-use hopline_lab::{Error, Lab, Outcome, Programs, Stop, nagle};
+use hopline_lab::{Error, Lab, Outcome, Programs, Stop};
 use std::io::Write;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,7 +50,9 @@ async fn experiment(arguments: &Arguments) -> Result<Outcome, Error> {
     });
     let lab = Lab::new(programs, stop, !arguments.quiet);
     match &arguments.experiment {
-        Experiment::Nagle(nagle) => nagle::run(&nagle.settings(), &lab).await,
+        Experiment::Nagle(it) => hopline_lab::nagle::run(&it.settings(), &lab).await,
+        Experiment::Buffers(it) => hopline_lab::buffers::run(&it.settings(), &lab).await,
+        Experiment::Pairs(it) => hopline_lab::pairs::run(&it.settings(), &lab).await,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Moves octets and time between sockets and the engine: the only crate of Hopline that opens a
 //! socket or reads a clock.
 //!
-//! - Time: [`Clock`] is the engine's `now`, [`node`] says who stamps and on which clock.
+//! - Time: [`Clock`] is the engine's `now`, [`node`] says who stamps and on which clock; a
+//!   [`Timer`] waits.
 //! - Sockets: [`listen`] and [`connect`] open TCP connections with [`SocketOptions`];
 //!   [`EffectiveOptions`] tells what the kernel made of them.
 //! - [`Url`]: where to connect to or to listen, as a user writes it.
@@ -26,6 +27,7 @@ pub mod simulation;
 mod socket;
 mod stamps;
 mod tcp;
+mod timer;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;
@@ -45,6 +47,7 @@ pub use options::{EffectiveOptions, SocketOptions};
 pub use reconnect::Reconnect;
 pub use socket::{Listener, connect, listen};
 pub use tcp::tcp_record;
+pub use timer::Timer;
 #[cfg(feature = "tls")]
 pub use tls::{ClientTls, ServerTls, TlsSession};
 /// A connected socket, as [`connect`] and [`Listener`] give it and [`Io`] takes it.

@@ -1,5 +1,6 @@
 //! One run of the whole chain: broker, subscriber, publisher, and the timelines that come of it.
 
+use crate::broker::Broker;
 use crate::process::Process;
 use crate::{Error, Programs};
 use hopline_report::{Format, Late, Options};
@@ -9,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::process::Command;
 
 /// How long processes may take to start, to connect and to end, beside the run itself.
 const GRACE: Duration = Duration::from_secs(20);
@@ -59,39 +59,21 @@ impl Chain<'_> {
     /// Makes the run.
     pub(crate) async fn run(&self) -> Result<Measured, Error> {
         let folder = TempDir::new().map_err(Error::file(std::env::temp_dir()))?;
-        let (file, records) = (folder.path().join("broker.toml"), folder.path().join("records"));
-        std::fs::write(&file, &self.broker).map_err(Error::file(&file))?;
-        let mut command = self.command("hopline-broker");
-        command.arg("--config").arg(&file);
-        let mut broker = Process::start("hopline-broker", command)?;
-        let told =
-            broker.told("listening on ", self.broker.matches("[[listener]]").count()).await?;
-        let url = |line: Option<&String>| {
-            let address = line.and_then(|line| line.split(' ').next()).unwrap_or_default();
-            format!("amqp://{address}/{NODE}")
-        };
-        let mut command = self.command("hopline-subscribe");
-        command.args(&self.subscriber).arg("--timeline").arg(&records).arg(url(told.last()));
+        let records = folder.path().join("records");
+        let broker = Broker::start(self.programs, &self.broker).await?;
+        let url = |end| format!("{}/{NODE}", broker.url(end));
+        let mut command = self.programs.command("hopline-subscribe");
+        command.args(&self.subscriber).arg("--timeline").arg(&records).arg(url(1));
         let subscriber = Process::start("hopline-subscribe", command)?;
-        let mut command = self.command("hopline-publish");
-        command.args(&self.publisher).arg(url(told.first()));
+        let mut command = self.programs.command("hopline-publish");
+        command.args(&self.publisher).arg(url(0));
         let publisher = Process::start("hopline-publish", command)?;
         let limit = self.length.saturating_add(GRACE);
         let (published, subscribed) =
             tokio::join!(publisher.finish(limit), subscriber.finish(limit));
         published.and(subscribed)?;
-        broker.terminate().await?;
+        broker.end().await?;
         measure(&records, self.late)
-    }
-
-    fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.programs.path(name));
-        // The user's own broker has its settings there.
-        let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("HOPLINE_");
-        std::env::vars_os().map(|(name, _)| name).filter(is_ours).for_each(|name| {
-            command.env_remove(name);
-        });
-        command
     }
 }
 

@@ -60,6 +60,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Publishers or subscribers of this process could not go on.
+    #[error("the load could not go on: {0}")]
+    Load(String),
     /// The records of a run can't be used.
     #[error("the records of a run can't be used: {0}")]
     Records(String),

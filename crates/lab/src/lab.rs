@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::process::Command;
 use tokio::sync::watch;
 
 /// How often the bar moves.
@@ -40,9 +41,18 @@ impl Programs {
         Ok(programs)
     }
 
-    /// The program of that name.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
+    }
+
+    /// A command that runs the program of that name, without the user's own settings of it.
+    pub(crate) fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.path(name));
+        let ours = std::env::vars_os().map(|(name, _)| name);
+        for name in ours.filter(|name| name.to_string_lossy().starts_with("HOPLINE_")) {
+            command.env_remove(name);
+        }
+        command
     }
 }
 

@@ -6,24 +6,34 @@
 //! measured until an interruption makes an outcome too.
 //!
 //! - [`nagle`]: TCP_NODELAY on against off, at each end of each hop.
+//! - [`pairs`]: many pairs at a fixed rate, and what a message costs the broker, for two
+//!   [variants](Variant) of the settings.
+//! - [`buffers`]: sizes of socket buffers, and how many messages share a write.
 //!
 //! Everything is bounded: rounds, messages and seconds by the limits that the settings name, and
 //! each run by a deadline after which its processes are killed.
 
 #![forbid(unsafe_code)]
 
+mod broker;
+pub mod buffers;
 mod chain;
+mod cpu;
 mod error;
 mod lab;
+mod load;
 pub mod nagle;
 mod outcome;
+pub mod pairs;
 mod process;
 mod ranks;
 mod stats;
 mod table;
+mod variant;
 mod verdict;
 
 pub use error::Error;
 pub use lab::{Lab, Programs, Stop};
 pub use outcome::Outcome;
 pub use stats::{Comparison, Sample};
+pub use variant::Variant;

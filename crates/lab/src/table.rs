@@ -13,6 +13,11 @@ impl Table {
         Self { rows: vec![head.map(str::to_owned).to_vec()] }
     }
 
+    /// A table whose head is put together.
+    pub(crate) fn with_head(head: &[&str]) -> Self {
+        Self { rows: vec![head.iter().map(|&cell| cell.to_owned()).collect()] }
+    }
+
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }

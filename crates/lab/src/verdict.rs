@@ -10,6 +10,8 @@ pub(crate) struct Words<'a> {
     /// Such as `mean delay`.
     pub(crate) what: &'a str,
     pub(crate) unit: &'a str,
+    /// What less of it is, such as `faster` and `times as fast`.
+    pub(crate) better: [&'a str; 2],
 }
 
 /// The verdict after so many rounds.
@@ -18,7 +20,7 @@ pub(crate) fn sentence(
     comparison: Option<&Comparison>,
     rounds: usize,
 ) -> String {
-    let Words { a, b, what, unit } = *words;
+    let Words { a, b, what, unit, better: [adjective, factor] } = *words;
     let Some(comparison) = comparison else {
         return "none: there is no round of both settings".to_owned();
     };
@@ -47,7 +49,7 @@ pub(crate) fn sentence(
         false => (a, b, mean_a, mean_b),
     };
     format!(
-        "{better} is faster: {what} {} {unit} instead of {} {unit} with {worse}, {} times as fast; \
+        "{better} is {adjective}: {what} {} {unit} instead of {} {unit} with {worse}, {} {factor}; \
          difference {} {unit} ({interval}; rank test {})",
         digits(low),
         digits(high),
@@ -77,7 +79,13 @@ mod tests {
     use super::*;
     use crate::Sample;
 
-    const WORDS: Words<'_> = Words { a: "off", b: "on", what: "mean delay", unit: "ms" };
+    const WORDS: Words<'_> = Words {
+        a: "off",
+        b: "on",
+        what: "mean delay",
+        unit: "ms",
+        better: ["faster", "times as fast"],
+    };
 
     fn verdict(a: &[f64], b: &[f64]) -> String {
         let (a, b): (Sample, Sample) = (a.iter().copied().collect(), b.iter().copied().collect());

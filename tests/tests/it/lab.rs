@@ -107,6 +107,9 @@ fn what_cannot_be_is_refused_with_the_cure() {
         (&["nagle", "--count", "100000"], "--count: a run would take 1000 s"),
         (&["nagle", "--kernel-timestamps", "some"], "--kernel-timestamps: write off"),
         (&["nagle", "--ends", "middle"], "invalid value 'middle'"),
+        (&["pairs", "--pairs", "0"], "--pairs: from 1 to 1000"),
+        (&["pairs", "--a", "listener.address=x"], "listener.address can't be set here"),
+        (&["buffers", "--receive-buffers", "7"], "a buffer: from 1024"),
     ] {
         let finished = lab(arguments, &json).finish(PATIENCE);
         assert_eq!(finished.status.code(), Some(2), "{arguments:?}: {}", finished.stderr);
@@ -117,4 +120,50 @@ fn what_cannot_be_is_refused_with_the_cure() {
     assert_eq!(finished.status.code(), Some(1));
     assert!(finished.stderr.contains("cargo build --release --bins"), "{}", finished.stderr);
     assert!(!json.exists());
+}
+
+#[test]
+fn pairs_reach_what_is_offered_and_tell_what_it_costs() {
+    let short = ["--rounds", "1", "--length", "1s", "--warm-up", "200ms"];
+    let load = ["--pairs", "3", "--rate", "50", "--a", "client.nodelay=off", "--b", ""];
+    let (document, finished) = experiment(&[&["pairs"], &short[..], &load[..]].concat());
+    for half in ["a", "b"] {
+        let run = &document["rounds"][0][half];
+        assert_eq!((&run["offered"], &run["lost"]), (&150.into(), &0.0.into()), "{run}");
+        let arrived = run["arrived"].as_u64().expect("a count");
+        assert!((100..=200).contains(&arrived), "{run}");
+        assert!(run["p50_us"].as_f64().expect("a figure") > 0.0, "{run}");
+        assert!(run["switches"].as_f64().expect("a figure") > 0.0, "{run}");
+    }
+    assert!(finished.stdout.contains("150 messages/s were offered"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("A: client.nodelay=off\nB: the defaults"));
+}
+
+#[test]
+fn a_rate_that_cannot_be_reached_is_told() {
+    let short = ["--rounds", "1", "--length", "300ms", "--warm-up", "0s"];
+    // One message may be under way, and there are more than its round trip lets.
+    let load = ["--pairs", "1", "--rate", "200000", "--window", "1"];
+    let (_, finished) = experiment(&[&["pairs"], &short[..], &load[..]].concat());
+    assert!(finished.stdout.contains("did NOT reach it"), "{}", finished.stdout);
+}
+
+#[test]
+fn buffers_show_what_each_size_changes() {
+    let short = ["--rounds", "1", "--length", "300ms", "--rate", "200"];
+    let sweep = ["--receive-buffers", "4096", "--send-buffers", "16384", "--coalesce", "1"];
+    let (document, finished) = experiment(&[&["buffers"], &short[..], &sweep[..]].concat());
+    let points = document["rounds"].as_array().expect("points");
+    let run = |name: &str| {
+        let point = points.iter().find(|it| it["point"] == name).expect("it was tried");
+        point["runs"][0].clone()
+    };
+    let figure = |run: &Value, name: &str| run[name].as_f64().expect("a figure");
+    let (defaults, single) = (run("defaults"), run("coalesce=1"));
+    assert!(figure(&single, "writes") > 2.0 * figure(&defaults, "writes"), "{single} {defaults}");
+    // 4 KiB hold fewer messages than a write brings.
+    let narrow = run("receive_buffer=4096");
+    assert!(figure(&narrow, "acks") > figure(&defaults, "acks"), "{narrow} {defaults}");
+    assert!(figure(&run("send_buffer=16384"), "rate") > 0.0);
+    assert!(finished.stdout.contains("verdict: "), "{}", finished.stdout);
 }

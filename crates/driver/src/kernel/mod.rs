@@ -4,6 +4,7 @@ mod clock;
 mod control;
 mod receive;
 mod tcp_info;
+mod timer;
 mod timestamping;
 
 pub(crate) use clock::wall_error_ns;
@@ -11,4 +12,5 @@ pub(crate) use receive::receive;
 pub(crate) use tcp_info::{
     RawTcpInfo, UP_TO_LIMITS, UP_TO_RETRANS, UP_TO_WINDOW, tcp_info, unsent_octets,
 };
+pub(crate) use timer::Alarm;
 pub(crate) use timestamping::{RECEIVE, set_timestamping};

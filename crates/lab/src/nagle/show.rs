@@ -55,7 +55,13 @@ impl Subject {
             Self::Delay => ("mean delay", "ms"),
             Self::Time => ("time for all messages", "s"),
         };
-        Words { a: "TCP_NODELAY off (Nagle)", b: "TCP_NODELAY on", what, unit }
+        Words {
+            a: "TCP_NODELAY off (Nagle)",
+            b: "TCP_NODELAY on",
+            what,
+            unit,
+            better: ["faster", "times as fast"],
+        }
     }
 
     fn figure(self, run: &Measured) -> f64 {

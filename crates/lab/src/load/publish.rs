@@ -1,0 +1,145 @@
+//! The publishers' thread.
+
+use super::{Accounts, Job, Pace, Pair, address, load_error, messenger, stop};
+use crate::Error;
+use hopline_messenger::driver::{Clock, Timer};
+use hopline_messenger::{Error as Fault, Message, Messenger, PutOptions};
+use hopline_timeline::Instant;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// Messages that a publisher may be ahead of its subscriber, so that what is measured is what gets
+/// through.
+const AHEAD_MAX: u64 = 10_000;
+
+/// Until the first message is due, all connected.
+const LEAD: Duration = Duration::from_millis(50);
+
+/// How soon a full window is tried again.
+const RETRY: Duration = Duration::from_micros(200);
+
+pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
+    let load = &job.load;
+    let publishers: Vec<Publisher> = (0..load.pairs).map(|n| Publisher::new(&job, n)).collect();
+    for publisher in &publishers {
+        publisher.messenger.connect(&publisher.address).await.map_err(load_error)?;
+    }
+    job.start_ns.store(Clock.now().saturating_add(LEAD).as_nanos(), Relaxed);
+    let _ = ready.send(());
+    match load.pace {
+        Pace::Rate(rate) => on_schedule(&job, &publishers, rate).await?,
+        Pace::FlatOut(batch) => flat_out(&job, &publishers, batch).await?,
+    }
+    job.is_all_put.store(true, Relaxed);
+    let messengers: Vec<_> = publishers.into_iter().map(|it| it.messenger).collect();
+    Ok(stop(&messengers).await)
+}
+
+#[derive(Clone)]
+struct Publisher {
+    number: usize,
+    messenger: Messenger,
+    address: String,
+    body: Vec<u8>,
+}
+
+impl Publisher {
+    fn new(job: &Job, number: usize) -> Self {
+        let load = &job.load;
+        Self {
+            number,
+            messenger: messenger(load, 0, number),
+            address: address(load, 0, number),
+            body: vec![b'.'; load.size],
+        }
+    }
+
+    /// Puts one message; `false`: the window is full.
+    fn put(&self, pair: &Pair, due: Instant, settled: bool) -> Result<bool, Error> {
+        let mut body = self.body.clone();
+        if let Some(head) = body.first_chunk_mut() {
+            *head = due.as_nanos().to_be_bytes();
+        }
+        let how = PutOptions { due: None, created: None, settled };
+        match self.messenger.put_with(&self.address, Message::data(body), how) {
+            Ok(_) => {
+                pair.put.fetch_add(1, Relaxed);
+                Ok(true)
+            }
+            Err(Fault::Full { .. }) => Ok(false),
+            Err(error) => Err(load_error(error)),
+        }
+    }
+}
+
+/// Each pair on a schedule of its own, all evenly apart.
+async fn on_schedule(job: &Job, publishers: &[Publisher], rate: f64) -> Result<(), Error> {
+    let timer = Timer::new().map_err(Error::file("a timer"))?;
+    let start = job.start();
+    let apart = 1.0 / publishers.len() as f64;
+    let due = |number: usize, made: u64| {
+        let since = (made as f64 + number as f64 * apart) / rate;
+        start.saturating_add(Duration::try_from_secs_f64(since).unwrap_or(Duration::MAX))
+    };
+    while !job.is_over.load(Relaxed) {
+        let mut next = Clock.now().saturating_add(Duration::from_millis(10));
+        for (publisher, pair) in publishers.iter().zip(&job.pairs) {
+            let before = pair.put.load(Relaxed);
+            let mut made = before;
+            while due(publisher.number, made) <= Clock.now() {
+                if !publisher.put(pair, due(publisher.number, made), job.load.settled)? {
+                    next = next.min(Clock.now().saturating_add(RETRY));
+                    break;
+                }
+                made += 1;
+            }
+            if made > before {
+                publisher.messenger.flush();
+            }
+            let wanted = due(publisher.number, made);
+            if wanted > Clock.now() {
+                next = next.min(wanted);
+            }
+        }
+        timer.until(next).await.map_err(Error::file("a timer"))?;
+    }
+    Ok(())
+}
+
+async fn flat_out(job: &Arc<Job>, publishers: &[Publisher], batch: u32) -> Result<(), Error> {
+    let mut tasks = JoinSet::new();
+    for publisher in publishers {
+        tasks.spawn(push(job.clone(), publisher.clone(), batch));
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap_or_else(|error| Err(Error::Load(error.to_string())))?;
+    }
+    Ok(())
+}
+
+async fn push(job: Arc<Job>, publisher: Publisher, batch: u32) -> Result<(), Error> {
+    let Some(pair) = job.pairs.get(publisher.number) else { return Ok(()) };
+    let room = job.load.window / 2;
+    while !job.is_over.load(Relaxed) {
+        if pair.put.load(Relaxed).saturating_sub(pair.received.load(Relaxed)) > AHEAD_MAX {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            continue;
+        }
+        let mut is_full = false;
+        for _ in 0..batch {
+            is_full = !publisher.put(pair, Clock.now(), job.load.settled)?;
+            if is_full {
+                break;
+            }
+        }
+        publisher.messenger.flush();
+        match is_full {
+            true => publisher.messenger.settled(room).await.map_err(load_error)?,
+            false => tokio::task::yield_now().await,
+        }
+    }
+    Ok(())
+}

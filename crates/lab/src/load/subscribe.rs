@@ -1,0 +1,82 @@
+//! The subscribers' thread.
+
+use super::{Accounts, Job, LONGEST_NS, REST, address, load_error, messenger, stop};
+use crate::Error;
+use hopline_messenger::driver::Clock;
+use hopline_messenger::{Messenger, Received};
+use hopline_timeline::Instant;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// How often the thread looks whether it is done.
+const LOOK: Duration = Duration::from_millis(5);
+
+pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
+    let load = &job.load;
+    let messengers: Vec<_> = (0..load.pairs).map(|n| messenger(load, 1, n)).collect();
+    for (number, messenger) in messengers.iter().enumerate() {
+        messenger.subscribe(&address(load, 1, number)).await.map_err(load_error)?;
+    }
+    let _ = ready.send(());
+    let mut tasks = JoinSet::new();
+    for (number, messenger) in messengers.iter().enumerate() {
+        tasks.spawn(take(job.clone(), messenger.clone(), number));
+    }
+    let mut end = None;
+    while !is_done(&job, &mut end) {
+        tokio::select! {
+            Some(ended) = tasks.join_next() => {
+                ended.unwrap_or_else(|error| Err(Error::Load(error.to_string())))?;
+            }
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+    tasks.abort_all();
+    Ok(stop(&messengers).await)
+}
+
+/// Once no more is put: until all has arrived, or for a while.
+fn is_done(job: &Job, end: &mut Option<Instant>) -> bool {
+    if !job.is_over.load(Relaxed) {
+        return false;
+    }
+    let end = *end.get_or_insert_with(|| Clock.now().saturating_add(REST));
+    let has_all =
+        job.is_all_put.load(Relaxed) && job.sum(|pair| &pair.received) >= job.sum(|pair| &pair.put);
+    job.is_dropped.load(Relaxed) || Clock.now() >= end || has_all
+}
+
+async fn take(job: Arc<Job>, messenger: Messenger, number: usize) -> Result<(), Error> {
+    let Some(pair) = job.pairs.get(number) else { return Ok(()) };
+    loop {
+        let mut received = Some(messenger.next().await.map_err(load_error)?);
+        let (begin, end) = job.window();
+        let mut delays = job.delays.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = 0;
+        while let Some(message) = received {
+            if let Some(due) = due(&message, job.load.size)
+                && (begin..end).contains(&due)
+            {
+                let delay_ns = Clock.now().saturating_duration_since(due).as_nanos();
+                let delay_ns = u64::try_from(delay_ns).unwrap_or(u64::MAX);
+                delays.saturating_record(delay_ns.clamp(1, LONGEST_NS));
+            }
+            messenger.accept(&message).map_err(load_error)?;
+            count += 1;
+            received = messenger.get();
+        }
+        drop(delays);
+        pair.received.fetch_add(count, Relaxed);
+        messenger.flush();
+    }
+}
+
+/// The body is the last section: its octets are the message's last.
+fn due(received: &Received, size: usize) -> Option<Instant> {
+    let encoded = received.encoded();
+    let body = encoded.get(encoded.len().checked_sub(size)?..)?;
+    body.first_chunk().map(|head| Instant::from_nanos(i64::from_be_bytes(*head)))
+}
