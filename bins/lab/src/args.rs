@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Experiment {
     /// TCP_NODELAY off against on, at the ends of hops that you choose.
     Nagle(Nagle),
-    /// Many pairs at a fixed rate: what a message costs the broker, for two variants of the settings.
+    /// Many pairs at a fixed rate: what a message costs the broker, for two variants of settings.
     Pairs(Box<Pairs>),
     /// Sizes of socket buffers, and how many messages share a write, one after the other.
     Buffers(Buffers),

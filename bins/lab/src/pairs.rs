@@ -33,8 +33,9 @@ pub(crate) struct Pairs {
     /// Send settled.
     #[arg(long)]
     settled: bool,
-    /// One variant of the settings: KEY=VALUE,... with keys of the broker's file, or client.nodelay,
-    /// client.timelines, client.send_buffer, client.receive_buffer; empty: the defaults.
+    /// One variant of the settings: KEY=VALUE,... with keys of the broker's file, or of the
+    /// clients: client.nodelay, client.timelines, client.send_buffer, client.receive_buffer; empty:
+    /// the defaults.
     #[arg(long, value_name = "SETTINGS", default_value = "timelines=off,client.timelines=off")]
     a: Variant,
     /// The other one.

@@ -47,8 +47,8 @@ impl Variant {
                 Ok(())
             }
             _ => Err(format!(
-                "{key} can't be set here: write timelines, listener.KEY, limits.KEY or nodes.KEY of \
-                 the broker's file, or client.nodelay, client.timelines, client.send_buffer, \
+                "{key} can't be set here: write timelines, listener.KEY, limits.KEY or nodes.KEY \
+                 of the broker's file, or client.nodelay, client.timelines, client.send_buffer, \
                  client.receive_buffer"
             )),
         }

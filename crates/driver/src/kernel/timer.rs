@@ -18,8 +18,8 @@ impl Alarm {
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // SAFETY: an OwnedFd names the same open descriptor for as long as it lives, and it lives in
-        // the AsyncFd.
+        // SAFETY: an OwnedFd names the same open descriptor for as long as it lives, and it lives
+        // in the AsyncFd.
         let fd = unsafe { AsyncFd::register(fd) };
         Ok(Self(fd?))
     }

@@ -117,8 +117,8 @@ fn table(settings: &Settings, rounds: &[Round]) -> String {
     }
     let [a, b] = &settings.variants;
     format!(
-        "A: {a}\nB: {b}\nThe broker's CPU time and context switches, and the machine's soft-irq time, \
-         are for each message; delays from when a message was due.\n\n{table}\n{}",
+        "A: {a}\nB: {b}\nThe broker's CPU time and context switches, and the machine's soft-irq \
+         time, are for each message; delays from when a message was due.\n\n{table}\n{}",
         machine(rounds)
     )
 }
