@@ -3,16 +3,20 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod quiet;
 
 use args::{Args, LogFormat};
 use clap::Parser;
 use hopline_broker::{Config, Server, settings};
+use quiet::{Quiet, TELL};
 use std::error::Error;
 use std::io::{IsTerminal, stderr};
 use std::process::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Filter, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, filter::FilterExt, fmt};
 
 /// Messages of one read are all there before the first of them leaves: more than the small caches
 /// of the system's allocator hold.
@@ -33,24 +37,26 @@ fn main() -> ExitCode {
         println!("the configuration is ok");
         return ExitCode::SUCCESS;
     }
-    log(args.log_filter(), args.log_format);
-    match serve(config) {
+    let quiet = Quiet::default();
+    log(args.log_filter().and(quiet.clone()), args.log_format);
+    match serve(config, &quiet) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&*error, 1),
     }
 }
 
 /// To standard error: standard output is for what was asked for.
-fn log(filter: EnvFilter, format: LogFormat) {
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
-    match format {
-        LogFormat::Text => logs.with_target(false).with_ansi(stderr().is_terminal()).init(),
-        LogFormat::Json => logs.json().init(),
-    }
+fn log(filter: impl Filter<Registry> + Send + Sync + 'static, format: LogFormat) {
+    let lines = fmt::layer().with_writer(stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_target(false).with_ansi(stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
+async fn serve(config: Config, quiet: &Quiet) -> Result<(), Box<dyn Error>> {
     let mut signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     let server = Server::bind(config).await?;
     let (stop, stopping) = oneshot::channel();
@@ -63,10 +69,19 @@ async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
     let stopped = server.run(async {
         let _ = stopping.await;
     });
-    tokio::select! {
+    let told = async {
+        loop {
+            tokio::time::sleep(TELL).await;
+            quiet.tell();
+        }
+    };
+    let ended = tokio::select! {
         stopped = stopped => Ok(stopped.map(|_| ())?),
         () = impatience => Err("ended by a second signal, with connections open".into()),
-    }
+        () = told => Ok(()),
+    };
+    quiet.tell();
+    ended
 }
 
 async fn next([terminate, interrupt]: &mut [Signal; 2]) {

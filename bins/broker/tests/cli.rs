@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "so tests fail")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
@@ -120,6 +120,25 @@ fn logs_can_be_json() {
 }
 
 #[test]
+fn no_peer_fills_the_log() {
+    let mut broker = Running::start(&["--listen", "127.0.0.1:0"]);
+    for _ in 0..200 {
+        let mut peer = TcpStream::connect(&broker.address).unwrap();
+        peer.write_all(b"HTTP/1.1").unwrap();
+        // The broker has said what it speaks, and has closed.
+        let _ = peer.read_to_end(&mut Vec::new());
+    }
+    broker.signal(Signal::TERM);
+    let (code, logs) = broker.end();
+    assert_eq!(code, Some(0));
+    let complaints = logs.lines().filter(|line| line.contains("framing-error")).count();
+    assert!((10..200).contains(&complaints), "{logs}");
+    let told = logs.lines().find(|line| line.contains("lines were left out")).expect(&logs);
+    assert!(told.contains("more than 10 of a kind a second"), "{told}");
+    assert!(told.contains(&format!("lines={}", 200 - complaints)), "{complaints}: {told}");
+}
+
+#[test]
 fn a_second_signal_ends_at_once() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "stop_timeout = '1h'\n[limits]\nhandshake_timeout = '1h'").unwrap();
@@ -127,7 +146,7 @@ fn a_second_signal_ends_at_once() {
     let mut broker = Running::start(&["--config", path, "--listen", "127.0.0.1:0"]);
     // A peer that says nothing keeps the stop waiting.
     let mut peer = TcpStream::connect(&broker.address).unwrap();
-    std::io::Write::write_all(&mut peer, b"AMQP\x00\x01\x00\x00").unwrap();
+    peer.write_all(b"AMQP\x00\x01\x00\x00").unwrap();
     peer.read_exact(&mut [0; 8]).unwrap();
     broker.signal(Signal::TERM);
     let mut line = String::new();

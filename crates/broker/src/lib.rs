@@ -53,6 +53,8 @@ pub use config::{
 };
 pub use error::Error;
 pub use forward::{Direction, ForwardConfig};
+/// The clock that programs read too.
+pub use hopline_driver::Clock;
 pub use server::{Server, Stopped};
 
 slotmap::new_key_type! {
