@@ -126,6 +126,8 @@ pub(crate) struct Broker {
     pub(crate) dirty: Vec<ConnId>,
     pub(crate) listed: Vec<QueueId>,
     pub(crate) losses: Losses,
+    /// Forwards whose peers have given a message back: they begin again at the next sweep.
+    pub(crate) resting: Vec<ConsumerId>,
     sampled: u32,
     pub(crate) has_told_of_durable: bool,
     /// Whose turn it is. Its own task looks after it when the turn is over.
@@ -152,6 +154,7 @@ impl Broker {
             dirty: Vec::new(),
             listed: Vec::new(),
             losses: Losses::default(),
+            resting: Vec::new(),
             sampled: 0,
             has_told_of_durable: false,
             turn_of: None,
@@ -241,9 +244,9 @@ impl Broker {
                 let answer = self.on_detached(id, link, (by_peer && closed, error.is_none()));
                 if by_peer && let Some(conn) = self.conns.get_mut(id) {
                     conn.io.engine_mut().detach(link, closed, answer);
-                    let reason = error.map_or_else(|| "detached".into(), |it| it.to_string());
-                    self.end_forward(id, &reason);
                 }
+                // Whoever has ended the link: without it the connection is of no use.
+                self.end_forward(id, error.as_deref().map_or(&"detached", |it| it));
             }
             Event::Opened(open) => {
                 tracing::debug!(container = open.container_id, "connection opened");
@@ -255,12 +258,18 @@ impl Broker {
             Event::Attached { link, attach } => self.on_attached(id, link, &attach),
             Event::SessionEnded { session, .. } => {
                 self.on_ended(Scope::Session(id, session));
-                self.end_forward(id, "the session was ended");
+                self.end_forward(id, &"the session was ended");
             }
             Event::Closed { error, by_peer } => {
                 self.on_ended(Scope::Connection(id));
-                if let Some(error) = error {
-                    tracing::info!(%error, by_peer, "connection ended");
+                let conn = self.conns.get(id);
+                match (error, conn.and_then(|conn| conn.forward.as_ref())) {
+                    (Some(error), Some(forward)) => {
+                        let forward = &forward.config.name;
+                        tracing::warn!(forward, %error, by_peer, "the forward's connection ended");
+                    }
+                    (Some(error), None) => tracing::info!(%error, by_peer, "connection ended"),
+                    (None, _) => {}
                 }
             }
             Event::SessionBegun(_) | Event::PeerSettled { .. } | Event::Drained { .. } => {}
@@ -361,6 +370,7 @@ impl Broker {
         self.expire_termini();
         let now = self.clock.now();
         self.time_out_transactions(now);
+        self.wake_forwards();
         let ids: Vec<_> =
             self.queues.iter().filter(|(_, q)| q.may_expire()).map(|(id, _)| id).collect();
         for id in ids {

@@ -22,6 +22,8 @@ pub(crate) enum Death {
     Expired,
     /// Too many deliveries failed.
     Failed,
+    /// Its only consumer can't have it.
+    Undeliverable,
 }
 
 impl Death {
@@ -31,6 +33,7 @@ impl Death {
             Self::Rejected(None) => (Symbol::from_static("rejected"), None),
             Self::Expired => (Symbol::from_static("expired"), None),
             Self::Failed => (Symbol::from_static("max-delivery-count"), None),
+            Self::Undeliverable => (Symbol::from_static("undeliverable"), None),
         };
         let mut fields = vec![
             (Symbol::from_static(FROM), Value::from(from)),

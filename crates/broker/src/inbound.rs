@@ -80,7 +80,11 @@ impl Broker {
     /// A message that goes in a circle stays where it is, for other consumers there.
     fn turn_away(&mut self, conn: ConnId, delivery: &Delivery, error: &AmqpError) {
         self.losses.circling += 1;
-        tracing::warn!(%error, settled = delivery.settled, "not taken: it goes in a circle");
+        // Between topics that are forwarded both ways each message comes back once.
+        match self.losses.circling {
+            1 => tracing::warn!(%error, "not taken: it goes in a circle; others will be counted"),
+            _ => tracing::debug!(%error, "not taken: it goes in a circle"),
+        }
         if !delivery.settled {
             let modified = Modified { undeliverable_here: Some(true), ..Modified::default() };
             self.tell_outcome(conn, delivery, DeliveryState::Modified(Box::new(modified)));

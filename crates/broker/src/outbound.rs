@@ -94,6 +94,12 @@ impl Consumer {
         }
     }
 
+    /// Whether nobody else would take a message that it can't have: the subscription of a topic
+    /// that is forwarded is for that forward only.
+    pub(crate) const fn is_alone_at(&self, queue: &Queue) -> bool {
+        self.is_forward && queue.topic.is_some()
+    }
+
     /// Whether the source allows an outcome (3.4).
     pub(crate) fn may_choose(&self, state: &DeliveryState) -> bool {
         match (&self.outcomes, state.symbol()) {
@@ -177,6 +183,7 @@ impl Broker {
         if consumer.is_forward {
             message.passes(&self.own_name);
         }
+        let is_alone = consumer.is_alone_at(queue);
         match put(&message, consumer, conn, (&self.node, self.clock), now) {
             Ok(delivery) => {
                 if let Some(txn) = consumer.acquires {
@@ -190,6 +197,9 @@ impl Broker {
                     }
                     consumer.unsettled.insert(message);
                 }
+            }
+            Err(CommandError::MessageSize) if is_alone => {
+                self.give_up(id, message, Death::Undeliverable);
             }
             Err(CommandError::MessageSize) => {
                 message.excluded.push(to);

@@ -73,16 +73,13 @@ impl Broker {
     ) {
         match state {
             DeliveryState::Rejected(rejected) => {
-                let Some(queue) = self.queues.get_mut(queue_id) else { return };
-                queue.forget(&message);
-                let address = queue.address.clone();
-                tracing::debug!(%address, error = ?rejected.error, "message rejected");
+                tracing::debug!(error = ?rejected.error, "message rejected");
                 self.losses.rejected += 1;
-                self.dead_letter(&address, message, Death::Rejected(rejected.error));
-                self.list(queue_id);
+                self.give_up(queue_id, message, Death::Rejected(rejected.error));
             }
             DeliveryState::Released => {
                 message.returned(false);
+                self.rest_forward(consumer);
                 self.put_back(queue_id, message);
             }
             DeliveryState::Modified(modified) => {
@@ -90,6 +87,9 @@ impl Broker {
                     *modified;
                 message.returned(delivery_failed.unwrap_or(false));
                 if undeliverable_here.unwrap_or(false) {
+                    if self.is_alone(consumer) {
+                        return self.give_up(queue_id, message, Death::Undeliverable);
+                    }
                     message.excluded.retain(|other| self.consumers.contains_key(*other));
                     message.excluded.push(consumer);
                     self.make_choosy(consumer);
@@ -110,17 +110,29 @@ impl Broker {
         }
     }
 
+    fn is_alone(&self, id: ConsumerId) -> bool {
+        let consumer = self.consumers.get(id);
+        let queue = consumer.and_then(|consumer| self.queues.get(consumer.queue));
+        consumer.zip(queue).is_some_and(|(consumer, queue)| consumer.is_alone_at(queue))
+    }
+
+    /// A message that was out for delivery leaves its queue for the dead letters.
+    pub(crate) fn give_up(&mut self, id: QueueId, message: Box<Message>, why: Death) {
+        let Some(queue) = self.queues.get_mut(id) else { return };
+        queue.forget(&message);
+        let address = queue.address.clone();
+        self.dead_letter(&address, message, why);
+        self.list(id);
+    }
+
     /// A message goes back to its place, or to the dead letters if it failed too often.
     pub(crate) fn put_back(&mut self, id: QueueId, mut message: Box<Message>) {
         message.settle_down();
-        let Some(queue) = self.queues.get_mut(id) else { return };
         let max = self.config.nodes.max_delivery_count;
         if max.is_some_and(|max| message.delivery_count >= max) {
-            queue.forget(&message);
-            let address = queue.address.clone();
-            self.dead_letter(&address, message, Death::Failed);
-            return self.list(id);
+            return self.give_up(id, message, Death::Failed);
         }
+        let Some(queue) = self.queues.get_mut(id) else { return };
         queue.put_back(message);
         self.list(id);
     }

@@ -6,13 +6,14 @@ use crate::inbound::{Destination, Producer};
 use crate::lifetime::Lifetime;
 use crate::node::Node;
 use crate::outbound::Consumer;
-use crate::{ConnId, QueueId};
+use crate::{ConnId, ConsumerId, QueueId};
 use hopline_driver::Io;
 use hopline_driver::engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_driver::engine::wire::performative::Attach;
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{AmqpError, Fields, Role, condition};
 use hopline_driver::engine::{AttachOptions, LinkId};
+use std::fmt::Display;
 use std::rc::Rc;
 use tokio::sync::Notify;
 
@@ -64,7 +65,7 @@ impl Broker {
         let attached =
             engine.begin().and_then(|session| engine.attach(session, options(&forward.config)));
         if let Err(error) = attached {
-            self.end_forward(id, &error.to_string());
+            self.end_forward(id, &error);
         }
     }
 
@@ -118,15 +119,36 @@ impl Broker {
     }
 
     /// A forward's connection is of no use any more: it is closed, and made again after a pause.
-    pub(crate) fn end_forward(&mut self, id: ConnId, reason: &str) {
+    pub(crate) fn end_forward(&mut self, id: ConnId, reason: &dyn Display) {
         let now = self.clock.now();
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(forward) = conn.forward.as_ref().filter(|_| conn.io.engine().is_open()) else {
             return;
         };
-        tracing::warn!(forward = forward.config.name, reason, "the forward's link has ended");
+        tracing::warn!(forward = forward.config.name, %reason, "the forward's link has ended");
         conn.io.engine_mut().close(None, now);
         self.mark_dirty(id);
+    }
+}
+
+impl Broker {
+    /// The other broker has given a message back as it was. To offer it again at once could go on
+    /// without end, at the pace of the network: the forward rests until the next sweep.
+    pub(crate) fn rest_forward(&mut self, id: ConsumerId) {
+        if let Some(consumer) = self.consumers.get_mut(id).filter(|it| it.is_forward)
+            && !std::mem::replace(&mut consumer.is_barred, true)
+        {
+            self.resting.push(id);
+        }
+    }
+
+    pub(crate) fn wake_forwards(&mut self) {
+        for id in std::mem::take(&mut self.resting) {
+            if let Some(consumer) = self.consumers.get_mut(id) {
+                consumer.is_barred = false;
+                self.make_ready(id);
+            }
+        }
     }
 }
 

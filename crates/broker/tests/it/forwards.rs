@@ -4,6 +4,7 @@ use crate::support::{
     Broker, Client, PATIENCE, body, config, decoded, last_hop, text, timed, timeline,
 };
 use hopline_broker::{Config, Direction, ForwardConfig, ListenerConfig, NodeConfig, User};
+use hopline_driver::engine::Delivery;
 use hopline_driver::engine::wire::DeliveryState;
 use hopline_driver::timeline::Stage;
 use hopline_driver::{Reconnect, SocketOptions};
@@ -13,21 +14,26 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// A port that nobody listens on: for a broker that is to come, or to come back.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-fn named(name: &str) -> Config {
+pub(crate) fn named(name: &str) -> Config {
     Config { name: name.into(), ..config() }
 }
 
-fn at(name: &str, address: SocketAddr) -> Config {
+pub(crate) fn at(name: &str, address: SocketAddr) -> Config {
     let listener =
         ListenerConfig { address: address.to_string(), ..named(name).listeners[0].clone() };
     Config { listeners: vec![listener], ..named(name) }
 }
 
-fn forward(direction: Direction, local: &str, at: SocketAddr, remote: &str) -> ForwardConfig {
+pub(crate) fn forward(
+    direction: Direction,
+    local: &str,
+    at: SocketAddr,
+    remote: &str,
+) -> ForwardConfig {
     ForwardConfig {
         name: format!("{local} {direction:?} {remote}"),
         local: local.into(),
@@ -43,7 +49,7 @@ fn forward(direction: Direction, local: &str, at: SocketAddr, remote: &str) -> F
     }
 }
 
-fn with(config: Config, forwards: impl IntoIterator<Item = ForwardConfig>) -> Config {
+pub(crate) fn with(config: Config, forwards: impl IntoIterator<Item = ForwardConfig>) -> Config {
     Config { forwards: forwards.into_iter().collect(), ..config }
 }
 
@@ -158,8 +164,22 @@ async fn over_a_break_nothing_is_lost_that_the_other_broker_has_not_taken() {
     assert_eq!(seen.len(), 100, "a break is no failed delivery: none is a dead letter");
 }
 
-/// Answers open, begin and attach, gives credit, takes transfers, says nothing more, and goes.
+/// Takes 30 messages, says nothing of them, and goes.
 fn silent_peer(listener: &TcpListener) -> usize {
+    let mut came = 0;
+    peer(listener, |_| {
+        came += 1;
+        (None, came < 30)
+    });
+    came
+}
+
+/// Answers open, begin and attach, gives credit, and takes transfers. `act` says what becomes of
+/// each, and whether to stay.
+pub(crate) fn peer(
+    listener: &TcpListener,
+    mut act: impl FnMut(&Delivery) -> (Option<DeliveryState>, bool),
+) {
     use hopline_driver::engine::wire::Role;
     use hopline_driver::engine::wire::definitions::SenderSettleMode;
     use hopline_driver::engine::{Anonymous, Answer, Config, Connection, Event};
@@ -169,7 +189,7 @@ fn silent_peer(listener: &TcpListener) -> usize {
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let now = Instant::from_nanos(1);
     let mut engine = Connection::server(Config::default(), std::sync::Arc::new(Anonymous), now);
-    let (mut came, mut octets) = (0, [0; 65_536]);
+    let (mut stays, mut octets) = (true, [0; 65_536]);
     loop {
         while let Some(event) = engine.poll_event(now) {
             match event {
@@ -186,7 +206,16 @@ fn silent_peer(listener: &TcpListener) -> usize {
                     engine.accept(link, answer).unwrap();
                     engine.set_credit(link, 30).unwrap();
                 }
-                Event::Delivery(_) => came += 1,
+                Event::Delivery(delivery) => {
+                    let (state, goes_on) = act(&delivery);
+                    stays &= goes_on;
+                    if let Some(state) = state {
+                        engine.settle(delivery.link, delivery.id, state).unwrap();
+                    }
+                }
+                Event::Detached { link, closed, by_peer: true, .. } => {
+                    engine.detach(link, closed, None);
+                }
                 _ => {}
             }
         }
@@ -198,11 +227,11 @@ fn silent_peer(listener: &TcpListener) -> usize {
             continue;
         }
         match socket.read(&mut octets) {
-            Ok(n) if n > 0 && came < 30 => {
+            Ok(n) if n > 0 && stays => {
                 engine.read_buffer().extend_from_slice(&octets[..n]);
                 engine.handle_read(now);
             }
-            _ => return came,
+            _ => return,
         }
     }
 }
