@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use crate::buffers::Buffers;
+use crate::hops::Hops;
 use crate::nagle::Nagle;
 use crate::pairs::Pairs;
 use clap::{Parser, Subcommand};
@@ -39,4 +40,6 @@ pub(crate) enum Experiment {
     Pairs(Box<Pairs>),
     /// Sizes of socket buffers, and how many messages share a write, one after the other.
     Buffers(Buffers),
+    /// Chains of brokers that forward to one another: what one more of them costs.
+    Hops(Box<Hops>),
 }

@@ -4,6 +4,7 @@
 
 mod args;
 mod buffers;
+mod hops;
 mod nagle;
 mod pairs;
 
@@ -52,6 +53,7 @@ async fn experiment(arguments: &Arguments) -> Result<Outcome, Error> {
     match &arguments.experiment {
         Experiment::Nagle(it) => hopline_lab::nagle::run(&it.settings(), &lab).await,
         Experiment::Buffers(it) => hopline_lab::buffers::run(&it.settings(), &lab).await,
+        Experiment::Hops(it) => hopline_lab::hops::run(&it.settings(), &lab).await,
         Experiment::Pairs(it) => hopline_lab::pairs::run(&it.settings(), &lab).await,
     }
 }

@@ -9,6 +9,7 @@
 //! - [`pairs`]: many pairs at a fixed rate, and what a message costs the broker, for two
 //!   [variants](Variant) of the settings.
 //! - [`buffers`]: sizes of socket buffers, and how many messages share a write.
+//! - [`hops`]: chains of brokers, and what each one more of them costs.
 //!
 //! Everything is bounded: rounds, messages and seconds by the limits that the settings name, and
 //! each run by a deadline after which its processes are killed.
@@ -20,6 +21,7 @@ pub mod buffers;
 mod chain;
 mod cpu;
 mod error;
+pub mod hops;
 mod lab;
 mod load;
 pub mod nagle;
@@ -35,5 +37,5 @@ mod verdict;
 pub use error::Error;
 pub use lab::{Lab, Programs, Stop};
 pub use outcome::Outcome;
-pub use stats::{Comparison, Sample};
+pub use stats::{Comparison, Line, Sample};
 pub use variant::Variant;

@@ -20,13 +20,13 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The broker's file: these settings, and a free port of loopback.
-    pub(crate) fn broker_file(&self) -> String {
+    /// The file of a broker of that name: these settings, and a free port of loopback.
+    pub(crate) fn broker_file(&self, name: &str) -> String {
         let mut file = self.broker.clone();
         let listener = file.remove("listener").unwrap_or_else(|| Value::Table(Table::new()));
         let Value::Table(mut listener) = listener else { return String::new() };
         listener.insert("address".into(), "127.0.0.1:0".into());
-        file.entry("name").or_insert_with(|| "broker".into());
+        file.entry("name").or_insert_with(|| name.into());
         file.entry("stop_timeout").or_insert_with(|| "1s".into());
         file.insert("listener".into(), Value::Array(vec![Value::Table(listener)]));
         file.to_string()
@@ -122,7 +122,7 @@ mod tests {
             "timelines=all,listener.nodelay=off,limits.producer_credit=10,client.nodelay=off";
         let variant: Variant = text.parse().unwrap();
         assert!(!variant.socket.nodelay);
-        let file: Table = variant.broker_file().parse().unwrap();
+        let file: Table = variant.broker_file("broker").parse().unwrap();
         assert_eq!(file["timelines"].as_str(), Some("all"));
         assert_eq!(file["limits"]["producer_credit"].as_integer(), Some(10));
         assert_eq!(file["listener"][0]["nodelay"].as_str(), Some("off"));

@@ -167,3 +167,19 @@ fn buffers_show_what_each_size_changes() {
     assert!(figure(&run("send_buffer=16384"), "rate") > 0.0);
     assert!(finished.stdout.contains("verdict: "), "{}", finished.stdout);
 }
+
+#[test]
+fn hops_carry_every_message_through_the_whole_chain() {
+    let short = ["--rounds", "1", "--length", "500ms", "--warm-up", "500ms"];
+    let (document, finished) =
+        experiment(&[&["hops"], &short[..], &["--brokers", "1,3", "--rate", "100"]].concat());
+    let chains = document["rounds"].as_array().expect("chains");
+    let p50 = |at: usize| {
+        let run = &chains[at]["runs"][0];
+        assert_eq!(run["lost"], 0.0, "{run}");
+        assert!(run["rate"].as_f64().expect("a figure") > 50.0, "{run}");
+        run["p50_us"].as_f64().expect("a figure")
+    };
+    assert!(p50(1) > p50(0), "{document}");
+    assert!(finished.stdout.contains("each further broker adds"), "{}", finished.stdout);
+}

@@ -203,7 +203,7 @@ async fn one(settings: &Settings, lab: &Lab, point: Point) -> Result<Run, Error>
     let variant = point.variant()?;
     let mut loaded = Vec::new();
     for pace in [Pace::FlatOut(point.coalesce()), Pace::Rate(settings.rate)] {
-        let broker = Broker::start(&lab.programs, &variant.broker_file()).await?;
+        let broker = Broker::start(&lab.programs, &variant.broker_file("broker")).await?;
         let load = settings.load(pace, broker.url(0), &variant.socket);
         loaded.push(load.run(|| Ok(())).await?);
         broker.end().await?;

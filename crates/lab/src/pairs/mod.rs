@@ -124,7 +124,7 @@ async fn make(settings: &Settings, lab: &Lab, rounds: &mut Vec<Round>) -> Result
 }
 
 async fn one(settings: &Settings, lab: &Lab, variant: &Variant) -> Result<Run, Error> {
-    let broker = Broker::start(&lab.programs, &variant.broker_file()).await?;
+    let broker = Broker::start(&lab.programs, &variant.broker_file("broker")).await?;
     let mut spent = Vec::new();
     let load = settings.load(variant, broker.url(0));
     let loaded = load.run(|| {
