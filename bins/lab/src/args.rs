@@ -1,9 +1,6 @@
 //! The command line, as typed.
 
-use crate::buffers::Buffers;
-use crate::hops::Hops;
-use crate::nagle::Nagle;
-use crate::pairs::Pairs;
+use crate::experiments::{Bench, Buffers, Hops, Nagle, Pairs};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -40,6 +37,11 @@ pub(crate) enum Experiment {
     Pairs(Box<Pairs>),
     /// Sizes of socket buffers, and how many messages share a write, one after the other.
     Buffers(Buffers),
+    /// The broker against a raw TCP relay, and against any AMQP 1.0 broker.
+    Bench(Bench),
+    /// Copies octets: the relay of bench, in a process of its own.
+    #[command(hide = true)]
+    Relay,
     /// Chains of brokers that forward to one another: what one more of them costs.
     Hops(Box<Hops>),
 }

@@ -3,14 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod buffers;
-mod hops;
-mod nagle;
-mod pairs;
+mod experiments;
 
 use args::{Arguments, Experiment};
 use clap::Parser;
-use hopline_lab::{Error, Lab, Outcome, Programs, Stop};
+use hopline_lab::{Error, Lab, Outcome, Programs, Stop, bench, buffers, hops, nagle, pairs};
 use std::io::Write;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -41,7 +38,6 @@ async fn main() -> ExitCode {
 }
 
 async fn experiment(arguments: &Arguments) -> Result<Outcome, Error> {
-    let programs = Programs::find(arguments.programs.as_deref())?;
     let (wish, stop) = Stop::new();
     tokio::spawn(async move {
         interrupted().await;
@@ -49,12 +45,19 @@ async fn experiment(arguments: &Arguments) -> Result<Outcome, Error> {
         // Kept, since a wish that is dropped can't be uttered.
         std::future::pending::<()>().await;
     });
-    let lab = Lab::new(programs, stop, !arguments.quiet);
+    let lab = || {
+        let programs = Programs::find(arguments.programs.as_deref())?;
+        Ok::<_, Error>(Lab::new(programs, stop.clone(), !arguments.quiet))
+    };
     match &arguments.experiment {
-        Experiment::Nagle(it) => hopline_lab::nagle::run(&it.settings(), &lab).await,
-        Experiment::Buffers(it) => hopline_lab::buffers::run(&it.settings(), &lab).await,
-        Experiment::Hops(it) => hopline_lab::hops::run(&it.settings(), &lab).await,
-        Experiment::Pairs(it) => hopline_lab::pairs::run(&it.settings(), &lab).await,
+        Experiment::Nagle(it) => nagle::run(&it.settings(), &lab()?).await,
+        Experiment::Pairs(it) => pairs::run(&it.settings(), &lab()?).await,
+        Experiment::Buffers(it) => buffers::run(&it.settings(), &lab()?).await,
+        Experiment::Hops(it) => hops::run(&it.settings(), &lab()?).await,
+        Experiment::Bench(it) => bench::run(&it.settings(), &lab()?).await,
+        Experiment::Relay => {
+            match hopline_lab::relay(|address| eprintln!("listening on {address}")).await? {}
+        }
     }
 }
 

@@ -10,12 +10,14 @@
 //!   [variants](Variant) of the settings.
 //! - [`buffers`]: sizes of socket buffers, and how many messages share a write.
 //! - [`hops`]: chains of brokers, and what each one more of them costs.
+//! - [`bench`]: the broker against a raw relay, and against others.
 //!
 //! Everything is bounded: rounds, messages and seconds by the limits that the settings name, and
 //! each run by a deadline after which its processes are killed.
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 mod broker;
 pub mod buffers;
 mod chain;
@@ -29,6 +31,7 @@ mod outcome;
 pub mod pairs;
 mod process;
 mod ranks;
+mod relay;
 mod stats;
 mod table;
 mod variant;
@@ -37,5 +40,6 @@ mod verdict;
 pub use error::Error;
 pub use lab::{Lab, Programs, Stop};
 pub use outcome::Outcome;
+pub use relay::relay;
 pub use stats::{Comparison, Line, Sample};
 pub use variant::Variant;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hopline_tests::{Finished, PATIENCE, Process, Program, wait_until};
+use hopline_tests::{Finished, HoplineBroker, PATIENCE, Process, Program, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -109,6 +109,9 @@ fn what_cannot_be_is_refused_with_the_cure() {
         (&["nagle", "--ends", "middle"], "invalid value 'middle'"),
         (&["pairs", "--pairs", "0"], "--pairs: from 1 to 1000"),
         (&["pairs", "--a", "listener.address=x"], "listener.address can't be set here"),
+        (&["hops", "--brokers", "17"], "--brokers: from 1 to 16"),
+        (&["bench", "--scenarios", "warp"], "write one of 1k-settled"),
+        (&["bench", "--peer", "x=http://y"], "the URL's scheme is neither amqp nor amqps"),
         (&["buffers", "--receive-buffers", "7"], "a buffer: from 1024"),
     ] {
         let finished = lab(arguments, &json).finish(PATIENCE);
@@ -182,4 +185,28 @@ fn hops_carry_every_message_through_the_whole_chain() {
     };
     assert!(p50(1) > p50(0), "{document}");
     assert!(finished.stdout.contains("each further broker adds"), "{}", finished.stdout);
+}
+
+#[test]
+fn bench_compares_with_a_relay_and_with_any_broker() {
+    let other = HoplineBroker::start(&[]);
+    let id = other.process.id();
+    let peer = format!("other=amqp://{},{id}", other.host());
+    let scenarios = ["--scenarios", "1k-accepted,flat-settled", "--peer", &peer];
+    let short = ["--rounds", "1", "--length", "400ms"];
+    let (document, finished) = experiment(&[&["bench"], &short[..], &scenarios[..]].concat());
+    let cells = document["rounds"].as_array().expect("cells");
+    assert_eq!(cells.len(), 6);
+    for cell in cells {
+        let run = &cell["runs"][0];
+        assert_eq!(run["lost"], 0.0, "{cell}");
+        assert!(run["rate"].as_f64().expect("a figure") > 100.0, "{cell}");
+        assert!(run["cpu_us"].as_f64().expect("a figure") >= 0.0, "{cell}");
+    }
+    let flat = |target: &str| {
+        let wanted = |it: &&Value| it["scenario"] == "flat-settled" && it["target"] == target;
+        cells.iter().find(wanted).expect("it was measured")["runs"][0]["rate"].as_f64()
+    };
+    assert!(flat("relay") > flat("hopline"), "{document}");
+    assert!(finished.stdout.contains("against the raw relay: 1k-accepted"), "{}", finished.stdout);
 }

@@ -143,6 +143,7 @@ impl Settings {
             settled: self.settled,
             timelines: false,
             sockets: [socket.clone(), socket.clone()],
+            raw: false,
         }
     }
 }

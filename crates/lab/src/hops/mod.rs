@@ -78,6 +78,7 @@ impl Settings {
             settled: self.settled,
             timelines: self.variant.timelines,
             sockets: [self.variant.socket.clone(), self.variant.socket.clone()],
+            raw: false,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! A load of publisher and subscriber pairs, from threads of this process: one for all
 //! publishers, one for all subscribers, each pair with two connections of its own.
 
+mod outlet;
 mod publish;
+mod raw;
 mod subscribe;
 
 use crate::Error;
 use hdrhistogram::Histogram;
-use hopline_messenger::driver::Clock;
+use hopline_messenger::driver::{Clock, Socket, Url, connect};
 use hopline_messenger::timeline::record::ConnectionRecord;
 use hopline_messenger::{Messenger, Sampling, SocketOptions};
 use hopline_timeline::Instant;
@@ -55,6 +57,8 @@ pub(crate) struct Load {
     pub(crate) settled: bool,
     pub(crate) timelines: bool,
     pub(crate) sockets: [SocketOptions; 2],
+    /// Bodies only, over raw TCP.
+    pub(crate) raw: bool,
 }
 
 /// What came of a load.
@@ -108,6 +112,16 @@ impl Job {
     fn window(&self) -> (Instant, Instant) {
         let begin = self.start().saturating_add(self.load.warm_up);
         (begin, begin.saturating_add(self.load.length))
+    }
+
+    /// A message arrived that was due then.
+    fn note(&self, delays: &mut Histogram<u64>, due: Instant) {
+        let (begin, end) = self.window();
+        if (begin..end).contains(&due) {
+            let delay_ns = Clock.now().saturating_duration_since(due).as_nanos();
+            let delay_ns = u64::try_from(delay_ns).unwrap_or(u64::MAX);
+            delays.saturating_record(delay_ns.clamp(1, LONGEST_NS));
+        }
     }
 
     fn sum(&self, of: impl Fn(&Pair) -> &AtomicU64) -> u64 {
@@ -256,6 +270,14 @@ fn messenger(load: &Load, end: usize, number: usize) -> Messenger {
 fn address(load: &Load, end: usize, number: usize) -> String {
     let url = load.urls.get(end).map_or("", String::as_str);
     format!("{url}/{}.{}", load.node, number + 1)
+}
+
+/// A connection for bodies only.
+async fn raw_socket(load: &Load, end: usize) -> Result<Socket, Error> {
+    let fault = |error: hopline_messenger::driver::Error| Error::Load(error.to_string());
+    let url: Url = load.urls.get(end).map_or("", String::as_str).parse().map_err(fault)?;
+    let options = load.sockets.get(end).cloned().unwrap_or_default();
+    connect(&url.host, url.port, &options, REST).await.map_err(fault)
 }
 
 /// Closes the connections in order; what passed over them.

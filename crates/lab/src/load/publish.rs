@@ -1,9 +1,9 @@
 //! The publishers' thread.
 
-use super::{Accounts, Job, Pace, Pair, address, load_error, messenger, stop};
+use super::outlet::Outlet;
+use super::{Accounts, Job, Pace, Pair};
 use crate::Error;
 use hopline_messenger::driver::{Clock, Timer};
-use hopline_messenger::{Error as Fault, Message, Messenger, PutOptions};
 use hopline_timeline::Instant;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,9 +23,10 @@ const RETRY: Duration = Duration::from_micros(200);
 
 pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
     let load = &job.load;
-    let publishers: Vec<Publisher> = (0..load.pairs).map(|n| Publisher::new(&job, n)).collect();
-    for publisher in &publishers {
-        publisher.messenger.connect(&publisher.address).await.map_err(load_error)?;
+    let mut publishers = Vec::new();
+    for number in 0..load.pairs {
+        let outlet = Outlet::connect(&job, number).await?;
+        publishers.push(Publisher { number, outlet, body: vec![b'.'; load.size] });
     }
     job.start_ns.store(Clock.now().saturating_add(LEAD).as_nanos(), Relaxed);
     let _ = ready.send(());
@@ -34,44 +35,26 @@ pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
         Pace::FlatOut(batch) => flat_out(&job, &publishers, batch).await?,
     }
     job.is_all_put.store(true, Relaxed);
-    let messengers: Vec<_> = publishers.into_iter().map(|it| it.messenger).collect();
-    Ok(stop(&messengers).await)
+    let mut accounts = Vec::new();
+    for publisher in publishers {
+        accounts.extend(publisher.outlet.stop().await);
+    }
+    Ok(accounts)
 }
 
 #[derive(Clone)]
 struct Publisher {
     number: usize,
-    messenger: Messenger,
-    address: String,
+    outlet: Outlet,
     body: Vec<u8>,
 }
 
 impl Publisher {
-    fn new(job: &Job, number: usize) -> Self {
-        let load = &job.load;
-        Self {
-            number,
-            messenger: messenger(load, 0, number),
-            address: address(load, 0, number),
-            body: vec![b'.'; load.size],
-        }
-    }
-
-    /// Puts one message; `false`: the window is full.
+    /// Puts one message; `false`: there is no room.
     fn put(&self, pair: &Pair, due: Instant, settled: bool) -> Result<bool, Error> {
-        let mut body = self.body.clone();
-        if let Some(head) = body.first_chunk_mut() {
-            *head = due.as_nanos().to_be_bytes();
-        }
-        let how = PutOptions { due: None, created: None, settled };
-        match self.messenger.put_with(&self.address, Message::data(body), how) {
-            Ok(_) => {
-                pair.put.fetch_add(1, Relaxed);
-                Ok(true)
-            }
-            Err(Fault::Full { .. }) => Ok(false),
-            Err(error) => Err(load_error(error)),
-        }
+        let is_put = self.outlet.put(&self.body, due, settled)?;
+        pair.put.fetch_add(u64::from(is_put), Relaxed);
+        Ok(is_put)
     }
 }
 
@@ -97,7 +80,7 @@ async fn on_schedule(job: &Job, publishers: &[Publisher], rate: f64) -> Result<(
                 made += 1;
             }
             if made > before {
-                publisher.messenger.flush();
+                publisher.outlet.flush()?;
             }
             let wanted = due(publisher.number, made);
             if wanted > Clock.now() {
@@ -135,9 +118,9 @@ async fn push(job: Arc<Job>, publisher: Publisher, batch: u32) -> Result<(), Err
                 break;
             }
         }
-        publisher.messenger.flush();
+        publisher.outlet.flush()?;
         match is_full {
-            true => publisher.messenger.settled(room).await.map_err(load_error)?,
+            true => publisher.outlet.room(room).await?,
             false => tokio::task::yield_now().await,
         }
     }

@@ -1,6 +1,6 @@
 //! The subscribers' thread.
 
-use super::{Accounts, Job, LONGEST_NS, REST, address, load_error, messenger, stop};
+use super::{Accounts, Job, REST, address, load_error, messenger, raw, raw_socket, stop};
 use crate::Error;
 use hopline_messenger::driver::Clock;
 use hopline_messenger::{Messenger, Received};
@@ -16,15 +16,19 @@ const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
     let load = &job.load;
-    let messengers: Vec<_> = (0..load.pairs).map(|n| messenger(load, 1, n)).collect();
-    for (number, messenger) in messengers.iter().enumerate() {
+    let mut tasks = JoinSet::new();
+    let mut messengers = Vec::new();
+    for number in 0..load.pairs {
+        if load.raw {
+            tasks.spawn(raw::take(job.clone(), raw_socket(load, 1).await?, number));
+            continue;
+        }
+        let messenger = messenger(load, 1, number);
         messenger.subscribe(&address(load, 1, number)).await.map_err(load_error)?;
+        tasks.spawn(take(job.clone(), messenger.clone(), number));
+        messengers.push(messenger);
     }
     let _ = ready.send(());
-    let mut tasks = JoinSet::new();
-    for (number, messenger) in messengers.iter().enumerate() {
-        tasks.spawn(take(job.clone(), messenger.clone(), number));
-    }
     let mut end = None;
     while !is_done(&job, &mut end) {
         tokio::select! {
@@ -53,16 +57,11 @@ async fn take(job: Arc<Job>, messenger: Messenger, number: usize) -> Result<(), 
     let Some(pair) = job.pairs.get(number) else { return Ok(()) };
     loop {
         let mut received = Some(messenger.next().await.map_err(load_error)?);
-        let (begin, end) = job.window();
         let mut delays = job.delays.lock().unwrap_or_else(PoisonError::into_inner);
         let mut count = 0;
         while let Some(message) = received {
-            if let Some(due) = due(&message, job.load.size)
-                && (begin..end).contains(&due)
-            {
-                let delay_ns = Clock.now().saturating_duration_since(due).as_nanos();
-                let delay_ns = u64::try_from(delay_ns).unwrap_or(u64::MAX);
-                delays.saturating_record(delay_ns.clamp(1, LONGEST_NS));
+            if let Some(due) = due(&message, job.load.size) {
+                job.note(&mut delays, due);
             }
             messenger.accept(&message).map_err(load_error)?;
             count += 1;

@@ -73,6 +73,7 @@ impl Settings {
             settled: self.settled,
             timelines: variant.timelines,
             sockets: [variant.socket.clone(), variant.socket.clone()],
+            raw: false,
         }
     }
 }
