@@ -3,6 +3,7 @@
 use crate::engine::Connection;
 use crate::held::{self, Held, held_back};
 use crate::line::Line;
+use crate::spare;
 use crate::stamps::Stamps;
 use crate::{Clock, EffectiveOptions, KernelTimestamps, Transport, tcp_record};
 use hopline_timeline::record::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema};
@@ -226,6 +227,7 @@ impl Io {
         }
         self.full = false;
         let buffer = self.engine.read_buffer();
+        spare::lend(buffer);
         let read = match (&mut self.stamps, self.line.plain_socket()) {
             (Some(stamps), Some(socket)) => stamps.try_read(socket, buffer, READ_MAX),
             _ => self.line.try_read(buffer, READ_MAX),
@@ -246,7 +248,10 @@ impl Io {
                 self.counters.octets_read += n as u64;
                 Read::Octets
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Read::Blocked,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                spare::take_back(buffer);
+                Read::Blocked
+            }
             Err(error) => {
                 tracing::debug!(%error, "read failed");
                 self.ended = true;
@@ -262,6 +267,7 @@ impl Io {
     pub fn flush(&mut self) -> io::Result<Flush> {
         let written = self.counters.writes;
         let flushed = self.flush_all();
+        spare::take_back(self.engine.read_buffer());
         // Most turns write nothing, and most writes leave at once: then this costs one call.
         if self.counters.writes > written {
             self.look();

@@ -25,6 +25,7 @@ mod reconnect;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod socket;
+mod spare;
 mod stamps;
 mod tcp;
 mod timer;
