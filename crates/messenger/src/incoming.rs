@@ -8,7 +8,8 @@ use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::wire::codec::{Reader, read_binary};
 use hopline_driver::engine::wire::message::{Layout, Message, annotation};
 use hopline_driver::engine::{Delivery, LinkId};
-use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, Timeline, is_timeline};
+use hopline_driver::timeline::{ANNOTATION, Appender, Instant, MAX_NAME_OCTETS, Stage};
+use hopline_driver::timeline::{Timeline, UNSTAMPED_PEER, is_timeline};
 use std::sync::Arc;
 
 /// Which delivery of which link.
@@ -23,6 +24,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub struct Received {
     pub(crate) peer: PeerId,
+    /// The container-id of the peer.
+    pub(crate) sender: Arc<str>,
     pub(crate) delivery: Delivery,
     pub(crate) number: u64,
     pub(crate) address: Arc<str>,
@@ -75,10 +78,12 @@ impl Received {
     /// (the frame; sections are decoded when
     /// asked for), QUEUE_EVENT, NEXT_EVENT; before them FOREIGN_INGRESS and FOREIGN_SENT, where a
     /// broker of another make has left its own annotations (`x-opt-ingress-time` and the like).
-    /// `None`: the message carries no timeline that can be read. With
+    /// The detail of RECEIVE is [`UNSTAMPED_PEER`] if the peer is not the node that stamped last,
+    /// going by its container-id. `None`: the message carries no timeline that can be read. With
     /// [`Sampling::Off`](crate::Sampling::Off) our own stamps are left out.
     pub fn timeline(&self) -> Option<Timeline> {
         let (carried, foreign) = self.carried()?;
+        let via = if self.is_from_last_node(carried) { 0 } else { UNSTAMPED_PEER };
         let mut octets = carried.to_vec();
         if let Some(node) = &self.node {
             let mut stamps = Appender::new(&mut octets, 0)?;
@@ -87,12 +92,21 @@ impl Received {
             if let Some(arrived) = self.delivery.arrived {
                 stamps.stamp(Stage::KernelReceive, 0, arrived);
             }
-            stamps.stamp(Stage::Receive, 0, self.delivery.received);
+            stamps.stamp(Stage::Receive, via, self.delivery.received);
             stamps.stamp(Stage::Deserialize, 0, self.queued_at);
             stamps.stamp(Stage::QueueEvent, 0, self.queued_at);
             stamps.stamp(Stage::NextEvent, 0, self.taken_at);
         }
         Timeline::parse(&octets).ok()
+    }
+
+    /// Whether the peer is the node that stamped last. The container-ids of messengers are their
+    /// names and something random.
+    fn is_from_last_node(&self, carried: &[u8]) -> bool {
+        let Ok(timeline) = Timeline::parse(carried) else { return true };
+        let Some(last) = timeline.nodes.last() else { return true };
+        let Some(rest) = self.sender.strip_prefix(last.name.as_str()) else { return false };
+        rest.is_empty() || rest.starts_with('-') || last.name.len() + 4 > MAX_NAME_OCTETS
     }
 
     /// Whether something is under the timeline's name, readable or not.

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 impl State {
     pub(crate) fn on_event(&mut self, id: PeerId, event: Event) {
         match event {
-            Event::Opened(_) => self.on_open(id),
+            Event::Opened(open) => self.on_open(id, &open.container_id),
             Event::SessionEnded { session, .. } => self.session_ended(id, session),
             Event::AttachRequest { link, attach } => self.on_attach(id, link, *attach),
             Event::Attached { link, attach } => self.on_attached(id, link, &attach),
@@ -47,8 +47,12 @@ impl State {
         self.peers.get(peer).and_then(|peer| peer.links.get(link)).copied()
     }
 
-    fn on_open(&mut self, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(id).filter(|peer| !peer.is_inbound) else { return };
+    fn on_open(&mut self, id: PeerId, container: &str) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.container = container.into();
+        if peer.is_inbound {
+            return;
+        }
         peer.session = peer.io.as_mut().and_then(|io| io.engine_mut().begin().ok());
         peer.opened_at = Some(self.clock.now());
         peer.attempts.was_open = true;

@@ -17,6 +17,7 @@ impl State {
     pub(crate) fn arrived(&mut self, peer: PeerId, delivery: Delivery) {
         let Some(End::Subscription(id)) = self.end(peer, delivery.link) else { return };
         let node = self.stamping_node();
+        let sender = self.peers.get(peer).map(|peer| peer.container.clone()).unwrap_or_default();
         let Some(subscription) = self.subscriptions.get_mut(id) else { return };
         let (now, number) = (self.clock.now(), self.counts.received);
         self.counts.received += 1;
@@ -27,7 +28,8 @@ impl State {
         }
         let address = subscription.address.clone();
         let (queued_at, taken_at) = (now, now);
-        let received = Received { peer, delivery, number, address, queued_at, taken_at, node };
+        let received =
+            Received { peer, sender, delivery, number, address, queued_at, taken_at, node };
         self.incoming.push_back(received);
         self.is_changed = true;
     }

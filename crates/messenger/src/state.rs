@@ -45,6 +45,8 @@ pub(crate) enum End {
 pub(crate) struct Peer {
     /// Host and port, for people.
     pub(crate) name: String,
+    /// Its container-id, once it has opened.
+    pub(crate) container: Arc<str>,
     pub(crate) io: Option<Io>,
     pub(crate) session: Option<SessionId>,
     pub(crate) links: SecondaryMap<LinkId, End>,
@@ -62,6 +64,7 @@ impl Peer {
     pub(crate) fn new(name: String, is_inbound: bool) -> Self {
         Self {
             name,
+            container: Arc::from(""),
             io: None,
             session: None,
             links: SecondaryMap::new(),

@@ -1,6 +1,6 @@
 //! The way of one message, cut into legs.
 
-use hopline_timeline::{Delay, Stage, Stamp, Timeline, Unmeasured};
+use hopline_timeline::{Delay, Stage, Stamp, Timeline, UNSTAMPED_PEER, Unmeasured};
 
 use crate::join::is_upper_bound;
 
@@ -13,6 +13,11 @@ pub(crate) enum LegKind {
     SendLag,
     /// From a node's SEND to the RECEIVE of the next one.
     Hop,
+    /// A hop by way of nodes that don't stamp, or of another make, on clocks that nothing ties to
+    /// those of its ends.
+    Gap,
+    /// Within a gap: to, in and from a node of another make that has left stamps.
+    Part,
     /// From a node's RECEIVE to its SEND; at the first node from the origin, at the last node to
     /// the last stamp.
     Stay,
@@ -39,7 +44,7 @@ pub(crate) struct Step<'a> {
 
 /// A timeline of at least one stamp, cut into the visits it paid to nodes.
 ///
-/// Hops and stays together are the way from the origin to the end, each moment once.
+/// Hops, gaps and stays together are the way from the origin to the end, each moment once.
 #[derive(Clone, Debug)]
 pub(crate) struct Way<'a> {
     timeline: &'a Timeline,
@@ -58,6 +63,8 @@ struct Visit<'a> {
     stamps: &'a [Stamp],
     entry: &'a Stamp,
     exit: &'a Stamp,
+    /// The node is of another make: its stamps were read from annotations of its own.
+    is_foreign: bool,
 }
 
 impl<'a> Way<'a> {
@@ -128,11 +135,22 @@ impl<'a> Way<'a> {
             [from_due, Leg { kind: LegKind::SendLag, from: due, to: origin }]
         });
         let previous = std::iter::once(None).chain(self.visits.iter().map(Some));
-        let parts = previous.zip(&self.visits).flat_map(|(previous, visit)| {
+        let parts = previous.zip(&self.visits).enumerate().flat_map(|(at, (previous, visit))| {
+            let gap = previous.and_then(|previous| self.gap(previous, visit, at));
             let hop = previous.map(|previous| previous.hop_to(visit));
-            hop.into_iter().chain(visit.legs())
+            gap.into_iter().chain(hop).chain(visit.legs())
         });
         std::iter::once(whole).chain(due).chain(parts)
+    }
+
+    /// The gap that begins before the visit `at` to a node of another make, and ends where the
+    /// next node of ours received the message.
+    fn gap(&self, from: &Visit<'a>, visit: &Visit<'a>, at: usize) -> Option<Leg<'a>> {
+        if from.is_foreign || !visit.is_foreign {
+            return None;
+        }
+        let next = self.visits.iter().skip(at).find(|visit| !visit.is_foreign)?;
+        Some(Leg { kind: LegKind::Gap, from: from.exit, to: next.entry })
     }
 
     /// The stamps before the origin in the order of writing: DUE as a rule.
@@ -162,7 +180,8 @@ impl<'a> Visit<'a> {
         let entry = find(stamps, Stage::Receive).or_else(|| first_of_program(stamps))?;
         let last_send = stamps.iter().rfind(|stamp| is(stamp, Stage::Send));
         let exit = last_send.or_else(|| last_of_program(stamps))?;
-        Some(Self { stamps, entry, exit })
+        let is_foreign = is(entry, Stage::ForeignIngress) || is(entry, Stage::ForeignSent);
+        Some(Self { stamps, entry, exit, is_foreign })
     }
 
     /// The first visit begins where the message was made.
@@ -182,12 +201,21 @@ impl<'a> Visit<'a> {
     }
 
     fn hop_to(&self, next: &Visit<'a>) -> Leg<'a> {
-        Leg { kind: LegKind::Hop, from: self.exit, to: next.entry }
+        let kind = if self.is_foreign || next.is_foreign {
+            LegKind::Part
+        } else if comes_by_others(next.entry) {
+            LegKind::Gap
+        } else {
+            LegKind::Hop
+        };
+        Leg { kind, from: self.exit, to: next.entry }
     }
 
     fn legs(&self) -> impl Iterator<Item = Leg<'a>> + use<'a> {
-        let Self { stamps, entry, exit } = *self;
-        let stay = Leg { kind: LegKind::Stay, from: entry, to: exit };
+        let Self { stamps, entry, exit, is_foreign } = *self;
+        let kind = if is_foreign { LegKind::Part } else { LegKind::Stay };
+        let stay = Leg { kind, from: entry, to: exit };
+        let stamps = if is_foreign { &[] } else { stamps };
         let stay = (!std::ptr::eq(entry, exit)).then_some(stay);
         let pairs = stamps.iter().zip(stamps.iter().skip(1));
         let stages = pairs.filter(|(from, _)| !is(from, Stage::Due)).flat_map(|(from, to)| {
@@ -230,6 +258,11 @@ fn is_same_node(timeline: &Timeline, a: &Stamp, b: &Stamp) -> bool {
 /// Whether the stamp's detail says what the message waited for.
 pub(crate) fn tells_wait(stamp: &Stamp) -> bool {
     is(stamp, Stage::Dequeue) || is(stamp, Stage::Send)
+}
+
+/// Whether a RECEIVE says that the message came by way of a node that doesn't stamp.
+pub(crate) fn comes_by_others(stamp: &Stamp) -> bool {
+    is(stamp, Stage::Receive) && stamp.detail == UNSTAMPED_PEER
 }
 
 fn is(stamp: &Stamp, stage: Stage) -> bool {
@@ -326,11 +359,33 @@ mod tests {
         let old = "p:CREATE p:SERIALIZE p:KERNEL_SEND b:KERNEL_RECEIVE b:RECEIVE";
         assert_eq!(legs(old, LegKind::Hop), ["p:SERIALIZE b:RECEIVE"]);
         let foreign = "p:CREATE p:SEND r:FOREIGN_INGRESS s:RECEIVE s:NEXT_EVENT";
+        assert_eq!(legs(foreign, LegKind::Gap), ["p:SEND s:RECEIVE"], "one clock, exact");
         assert_eq!(
-            legs(foreign, LegKind::Hop),
+            legs(foreign, LegKind::Part),
             ["p:SEND r:FOREIGN_INGRESS", "r:FOREIGN_INGRESS s:RECEIVE"]
         );
         assert_eq!(legs(foreign, LegKind::Stay).len(), 2);
+        assert!(legs(foreign, LegKind::Hop).is_empty());
+    }
+
+    #[test]
+    fn one_of_another_make_is_a_part_of_the_gap_and_adds_nothing_to_the_way() {
+        let both = "p:CREATE p:SEND r:FOREIGN_INGRESS r:FOREIGN_SENT b:RECEIVE b:SEND s:RECEIVE";
+        assert_eq!(legs(both, LegKind::Gap), ["p:SEND b:RECEIVE"]);
+        assert_eq!(legs(both, LegKind::Part).len(), 3);
+        assert_eq!(legs(both, LegKind::Hop), ["b:SEND s:RECEIVE"]);
+        let open = "p:CREATE p:SEND r:FOREIGN_INGRESS";
+        assert!(legs(open, LegKind::Gap).is_empty(), "it has no end");
+        assert_eq!(legs(open, LegKind::Part), ["p:SEND r:FOREIGN_INGRESS"]);
+    }
+
+    #[test]
+    fn a_hop_from_a_peer_that_does_not_stamp_is_a_gap() {
+        let mut timeline = timeline("p:CREATE p:SEND s:RECEIVE s:NEXT_EVENT");
+        timeline.stamps[2].detail = UNSTAMPED_PEER;
+        let way = Way::new(&timeline).unwrap();
+        let kinds: Vec<_> = way.legs().map(|leg| leg.kind).collect();
+        assert!(kinds.contains(&LegKind::Gap) && !kinds.contains(&LegKind::Hop));
     }
 
     #[test]

@@ -124,6 +124,10 @@ impl Stage {
     }
 }
 
+/// The detail octet of a [`Stage::Receive`] stamp: the peer that the message came from is not the
+/// node that stamped last, so that it came by way of a node which does not stamp.
+pub const UNSTAMPED_PEER: u8 = 1;
+
 /// What a message waited for: the detail octet of a [`Stage::Dequeue`] or [`Stage::Send`] stamp.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
 #[repr(u8)]

@@ -3,7 +3,8 @@
 
 use std::sync::OnceLock;
 
-use hopline_tests::{Client, ForeignBroker, assert_ids_differ, assert_intact, publish, subscribe};
+use hopline_tests::{Client, ForeignBroker, HoplineBroker, PATIENCE, Process, Program};
+use hopline_tests::{assert_ids_differ, assert_intact, publish, subscribe};
 
 /// RabbitMQ takes seconds to start, so the tests share one; it stops when they have all ended.
 fn rabbitmq() -> &'static ForeignBroker {
@@ -79,4 +80,54 @@ fn rabbitmq_between_hopline_and_other_clients() {
         shows_the_publishers_stamps_to(client, rabbitmq(), "/queue/from-hopline");
         receives_what_has_no_timeline(client, rabbitmq(), "/queue/to-hopline");
     }
+}
+
+/// A configuration with these forwards, as a file.
+fn configured(forwards: &[(&str, &str)]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("broker.toml");
+    let forward = |(from, to)| format!("[[forward]]\nfrom = {from:?}\nto = {to:?}\n");
+    let text: String = forwards.iter().copied().map(forward).collect();
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("a path in UTF-8").to_owned();
+    (folder, file)
+}
+
+/// One broker of ours forwards to the other make, another one takes from there. The report tells
+/// what lies between them from a hop, and knows what it took.
+fn forwards_to_and_from(foreign: &ForeignBroker, address: &str) {
+    let there = foreign.url(address);
+    let (_one, out) = configured(&[("q", &there)]);
+    let (_two, back) = configured(&[(&there, "q")]);
+    let first = HoplineBroker::start(&["--config", &out, "--name", "first"]);
+    let second = HoplineBroker::start(&["--config", &back, "--name", "second"]);
+    publish(&first.url("q"), &["--count", "300", "--size", "100"]);
+    let timelines = subscribe(&second.url("q"), 300, &[]).timelines();
+    assert_eq!(timelines.len(), 300);
+    timelines.iter().for_each(|timeline| assert_intact(timeline, 3, 2));
+    assert_ids_differ(&timelines);
+}
+
+/// A broker that does not stamp is told by the report: it is no hop.
+fn is_a_gap_in_the_report(url: &str) {
+    publish(url, &["--count", "50", "--size", "100"]);
+    let records = subscribe(url, 50, &[]).finished.stdout;
+    let mut report = Process::start(&mut Program::Report.command());
+    report.write(records.as_bytes());
+    let said = report.finish(PATIENCE).success().stdout;
+    assert!(said.contains("gap         publisher -> unknown node -> "), "{said}");
+    assert!(!said.contains("\nhop "), "{said}");
+}
+
+#[test]
+fn proton_is_forwarded_to_and_from_and_is_a_gap() {
+    let proton = ForeignBroker::proton();
+    forwards_to_and_from(&proton, "forwarded");
+    is_a_gap_in_the_report(&proton.url("gap"));
+}
+
+#[test]
+fn rabbitmq_is_forwarded_to_and_from_and_is_a_gap() {
+    forwards_to_and_from(rabbitmq(), "/queue/forwarded");
+    is_a_gap_in_the_report(&rabbitmq().url("/queue/gap"));
 }

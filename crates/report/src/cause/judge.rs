@@ -17,7 +17,7 @@ pub(crate) struct Verdict<'a> {
     pub(crate) to: &'a Stamp,
 }
 
-/// The cause of a hop, a stay or a send lag; `None` for other legs.
+/// The cause of a hop, a gap, a stay or a send lag; `None` for other legs.
 ///
 /// It is that of the longest part of the leg, and doesn't depend on whether the leg is late.
 ///
@@ -34,7 +34,8 @@ pub(crate) fn judge<'a>(way: &Way<'a>, leg: &Leg<'a>, held: &[HeldAt]) -> Option
             let cause = reason.map_or(verdict.cause, |held| cause_of_held(verdict.cause, held));
             Some(Verdict { cause, ..verdict })
         }
-        LegKind::EndToEnd | LegKind::Stage | LegKind::Wait => None,
+        LegKind::Gap => Some(gap(way, leg)),
+        LegKind::EndToEnd | LegKind::Part | LegKind::Stage | LegKind::Wait => None,
     }
 }
 
@@ -101,6 +102,16 @@ fn hop<'a>(way: &Way<'a>, leg: &Leg<'a>) -> Verdict<'a> {
         (_, true) => Cause::ReceiverBusy,
     };
     Verdict { cause, from, to }
+}
+
+/// What the kernels at both ends of a gap have not seen may have been anywhere between them.
+fn gap<'a>(way: &Way<'a>, leg: &Leg<'a>) -> Verdict<'a> {
+    let verdict = hop(way, leg);
+    let cause = match verdict.cause {
+        Cause::SenderKernel | Cause::ReceiverBusy => verdict.cause,
+        _ => Cause::UnknownNode,
+    };
+    Verdict { cause, ..verdict }
 }
 
 /// The pair of neighbours furthest apart in time; the earliest of equals.

@@ -47,6 +47,8 @@ pub(crate) enum Cause {
     WireOrReceiver,
     /// SEND to RECEIVE, without any stamp of a kernel.
     Hop,
+    /// SEND to RECEIVE by way of a node that doesn't stamp.
+    UnknownNode,
 }
 
 impl Cause {
@@ -70,6 +72,7 @@ impl Cause {
         Cause::SenderKernelOrWire,
         Cause::WireOrReceiver,
         Cause::Hop,
+        Cause::UnknownNode,
     ];
 
     pub(crate) fn code(self) -> u8 {
@@ -98,6 +101,7 @@ impl Cause {
             Cause::SenderKernelOrWire => "sender-kernel-or-wire",
             Cause::WireOrReceiver => "wire-or-receiver",
             Cause::Hop => "sender-kernel-wire-or-receiver",
+            Cause::UnknownNode => "unknown-node",
         }
     }
 
@@ -145,6 +149,9 @@ impl Cause {
             Cause::Hop => {
                 "held by the sender's kernel, on the wire, or in the receiver's socket: without \
                  kernel timestamps this can't be told"
+            }
+            Cause::UnknownNode => {
+                "in a node that does not stamp, or on the way to it or from it: look at that node"
             }
         }
     }

@@ -19,7 +19,8 @@ const TICKS: u32 = 5;
 pub(super) fn write_all(report: &Report, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut taken = HashSet::new();
-    let is_told = |kind| matches!(kind, LegKind::EndToEnd | LegKind::Hop | LegKind::Stay);
+    let is_told =
+        |kind| matches!(kind, LegKind::EndToEnd | LegKind::Hop | LegKind::Gap | LegKind::Stay);
     for row in report.table.rows().filter(|row| is_told(row.key.kind)) {
         let histogram = row.delays.at_least_zero();
         if histogram.is_empty() {

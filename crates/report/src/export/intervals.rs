@@ -56,7 +56,8 @@ impl Intervals {
             self.go_to(wall_ns.div_euclid(NS_PER_SECOND));
         }
         way.legs().for_each(|leg| {
-            let is_logged = matches!(leg.kind, LegKind::EndToEnd | LegKind::Hop | LegKind::Stay);
+            let is_logged =
+                matches!(leg.kind, LegKind::EndToEnd | LegKind::Hop | LegKind::Gap | LegKind::Stay);
             if is_logged && let Ok(delay) = way.delay(&leg) {
                 self.record(key(&leg), delay, names);
             }
@@ -159,6 +160,7 @@ pub(super) fn tag(key: &Key, names: &Names) -> String {
     let stages = [key.from.stage, key.to.stage].map(Stage::name_of);
     let parts = match key.kind {
         LegKind::Hop => ["hop", from.unwrap_or_default(), to.unwrap_or_default(), ""],
+        LegKind::Gap => ["gap", from.unwrap_or_default(), to.unwrap_or_default(), ""],
         LegKind::Stay => ["stay", from.unwrap_or_default(), &stages[0], &stages[1]],
         _ => ["end_to_end", &stages[0], &stages[1], ""],
     };

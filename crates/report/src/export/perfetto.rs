@@ -62,8 +62,8 @@ fn write_span(
         "error_bound_ns": span.error_bound_ns.to_string(),
         "late": span.cause.map(|cause| cause.name()),
     });
-    let (name, category) =
-        (json!(span.name), if span.kind == LegKind::Hop { "hop" } else { "stay" });
+    let is_hop = matches!(span.kind, LegKind::Hop | LegKind::Gap);
+    let (name, category) = (json!(span.name), if is_hop { "hop" } else { "stay" });
     let at = Micros(since_zero);
     write!(out, "{{\"ph\":\"X\",\"name\":{name},\"cat\":\"{category}\",\"pid\":{node},")?;
     writeln!(out, "\"tid\":{thread},\"ts\":{at},\"dur\":{long},\"args\":{args}}},")

@@ -38,8 +38,7 @@ pub(super) fn of<'a>(report: &Report, trace: &'a Trace) -> Vec<Span<'a>> {
     for leg in way.legs() {
         // From DUE, the second whole, says no more than the send lag.
         let is_first = leg.kind != LegKind::EndToEnd || spans.is_empty();
-        let is_told =
-            matches!(leg.kind, LegKind::EndToEnd | LegKind::SendLag | LegKind::Stay | LegKind::Hop);
+        let is_told = !matches!(leg.kind, LegKind::Part | LegKind::Stage | LegKind::Wait);
         if is_first && is_told {
             let is_it = |kind, at| kind == leg.kind && contains(&way, &leg, at);
             let late = late.iter().find(|(judged, _)| is_it(judged.key.kind, judged.at));
@@ -64,9 +63,10 @@ fn span<'a>(way: &Way<'a>, leg: &Leg<'a>, cause: Option<Cause>) -> Option<Span<'
         LegKind::EndToEnd => "end to end".to_owned(),
         LegKind::SendLag => "send lag".to_owned(),
         LegKind::Hop => format!("hop {} -> {}", node.name, to.name),
+        LegKind::Gap => format!("gap {} -> unknown node -> {}", node.name, to.name),
         _ => format!("stay {}", node.name),
     };
-    let inside = matches!(leg.kind, LegKind::Hop | LegKind::Stay);
+    let inside = matches!(leg.kind, LegKind::Hop | LegKind::Gap | LegKind::Stay);
     let stamps: &[Stamp] = if inside { way.between(leg) } else { &[] };
     let event = |stamp: &Stamp| Some((Stage::name_of(stamp.stage), way.wall_ns(stamp)?));
     Some(Span {

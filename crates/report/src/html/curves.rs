@@ -17,7 +17,7 @@ const STEPS: u32 = 24;
 
 pub(super) fn write(report: &Report, page: &mut String) -> fmt::Result {
     let is_shown = |row: &&Row| {
-        matches!(row.key.kind, LegKind::EndToEnd | LegKind::Hop | LegKind::Stay)
+        matches!(row.key.kind, LegKind::EndToEnd | LegKind::Hop | LegKind::Gap | LegKind::Stay)
             && row.delays.count() > 0
     };
     let lines = report.lines();

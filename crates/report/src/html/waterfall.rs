@@ -30,6 +30,7 @@ pub(super) fn write(report: &Report, title: &str, trace: &Trace, page: &mut Stri
         let stage = stage.unwrap_or_default();
         let kind = match judged.key.kind {
             LegKind::Hop => "hop",
+            LegKind::Gap => "gap",
             LegKind::SendLag => "send lag",
             _ => "stay",
         };
@@ -45,11 +46,11 @@ pub(super) fn write(report: &Report, title: &str, trace: &Trace, page: &mut Stri
     let mut colour = 0;
     for leg in way.legs() {
         match leg.kind {
-            LegKind::Hop | LegKind::Stay => {
+            LegKind::Hop | LegKind::Gap | LegKind::Stay => {
                 write_step(&way, &leg, whole, colour % COLOURS, page)?;
                 colour += 1;
             }
-            LegKind::Stage => {
+            LegKind::Stage | LegKind::Part => {
                 write_step(&way, &leg, whole, colour.saturating_sub(1) % COLOURS, page)?
             }
             LegKind::EndToEnd | LegKind::SendLag | LegKind::Wait => {}
@@ -71,6 +72,8 @@ fn write_step(
     let (from, to) = (Escaped(node(leg.from)), Escaped(node(leg.to)));
     let (class, name) = match leg.kind {
         LegKind::Hop => ("step", format!("{from} → {to}")),
+        LegKind::Gap => ("step", format!("{from} → unknown node → {to}")),
+        LegKind::Part => ("step part", format!("{from} → {to}")),
         LegKind::Stay => ("step", format!("in {from}")),
         _ => ("step part", format!("{} → {}", stage(leg.from), stage(leg.to))),
     };

@@ -34,6 +34,10 @@ struct Document<'a> {
     end_to_end: Vec<Entry<'a>>,
     send_lag: Vec<Entry<'a>>,
     hops: Vec<Entry<'a>>,
+    /// Hops by way of nodes that do not stamp.
+    gaps: Vec<Entry<'a>>,
+    /// To, in and from nodes of other makes within gaps.
+    parts: Vec<Entry<'a>>,
     stays: Vec<Entry<'a>>,
     stages: Vec<Entry<'a>>,
     waits: Vec<Entry<'a>>,
@@ -126,6 +130,8 @@ fn document(report: &Report) -> Document<'_> {
         end_to_end: entries(LegKind::EndToEnd),
         send_lag: entries(LegKind::SendLag),
         hops: entries(LegKind::Hop),
+        gaps: entries(LegKind::Gap),
+        parts: entries(LegKind::Part),
         stays: entries(LegKind::Stay),
         stages: entries(LegKind::Stage),
         waits: entries(LegKind::Wait),

@@ -47,7 +47,8 @@ impl Report {
     /// From end to end each message has one cause, that of its longest hop, stay or send lag. Of
     /// these, several can be late.
     pub(crate) fn late_rows(&self) -> Vec<LateRow<'_>> {
-        let is_judged = |row: &&Row| !matches!(row.key.kind, LegKind::Stage | LegKind::Wait);
+        let is_judged =
+            |row: &&Row| !matches!(row.key.kind, LegKind::Part | LegKind::Stage | LegKind::Wait);
         let lines = self.lines();
         let legs = lines.iter().map(|line| line.row).filter(is_judged);
         legs.flat_map(|leg| self.late_of(leg)).collect()

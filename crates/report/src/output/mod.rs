@@ -65,7 +65,7 @@ impl Report {
 
     /// The row's share of the delay from end to end, in millionths; none for what isn't part of it.
     pub(crate) fn share(&self, row: &Row) -> Option<i64> {
-        let is_part = !matches!(row.key.kind, LegKind::EndToEnd | LegKind::SendLag);
+        let is_part = !matches!(row.key.kind, LegKind::EndToEnd | LegKind::SendLag | LegKind::Part);
         let share = || units::millionths(row.shared_ns(), self.end_to_end_ns);
         is_part.then(share).flatten().filter(|_| row.delays.count() > 0)
     }
@@ -82,7 +82,9 @@ impl Report {
         let mut lines: Vec<Line<'_>> = whole.map(Line::of).collect();
         let mut stages: Vec<&Row> = self.table.of(LegKind::Stage).collect();
         for row in self.table.rows() {
-            if matches!(row.key.kind, LegKind::Hop | LegKind::Stay) {
+            let is_of_way =
+                matches!(row.key.kind, LegKind::Hop | LegKind::Gap | LegKind::Part | LegKind::Stay);
+            if is_of_way {
                 lines.push(Line::of(row));
             }
             if row.key.kind == LegKind::Stay {
@@ -117,6 +119,8 @@ fn kind_name(kind: LegKind) -> &'static str {
         LegKind::EndToEnd => "end_to_end",
         LegKind::SendLag => "send_lag",
         LegKind::Hop => "hop",
+        LegKind::Gap => "gap",
+        LegKind::Part => "part",
         LegKind::Stay => "stay",
         LegKind::Stage => "stage",
         LegKind::Wait => "wait",
@@ -128,8 +132,9 @@ fn late_kind_name(kind: LegKind) -> &'static str {
         LegKind::EndToEnd => "late_end_to_end",
         LegKind::SendLag => "late_send_lag",
         LegKind::Hop => "late_hop",
-        // Stages and waits aren't judged.
-        LegKind::Stay | LegKind::Stage | LegKind::Wait => "late_stay",
+        LegKind::Gap => "late_gap",
+        // Parts, stages and waits aren't judged.
+        LegKind::Stay | LegKind::Part | LegKind::Stage | LegKind::Wait => "late_stay",
     }
 }
 

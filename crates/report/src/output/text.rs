@@ -143,6 +143,11 @@ fn label(report: &Report, Line { row, inside_stay }: &Line<'_>) -> String {
         LegKind::SendLag => format!("send lag    {from} -> {to}"),
         LegKind::Hop if is_plain_hop(row) => format!("hop         {here} -> {there}"),
         LegKind::Hop => format!("hop         {here} -> {there}  {from} -> {to}"),
+        LegKind::Gap if is_plain_hop(row) => {
+            format!("gap         {here} -> unknown node -> {there}")
+        }
+        LegKind::Gap => format!("gap         {here} -> unknown node -> {there}  {from} -> {to}"),
+        LegKind::Part => format!("  part      {here} -> {there}  {from} -> {to}"),
         LegKind::Stay => format!("stay        {here}  {from} -> {to}"),
         LegKind::Stage if *inside_stay => format!("              {from} -> {to}"),
         LegKind::Stage => format!("stage       {here}  {from} -> {to}"),

@@ -10,7 +10,7 @@ use crate::join::{RETRANSMITTED, UPPER_BOUND, is_of_kernel};
 use crate::report::Report;
 use crate::traces::{Reason, Trace};
 use crate::units::{Millis, Period, Printable};
-use crate::way::{LegKind, Step, Way, tells_wait};
+use crate::way::{LegKind, Step, Way, comes_by_others, tells_wait};
 
 /// Writes a trace. The stamps' lines end where the first line's period ends; what else there is
 /// to say follows after two spaces.
@@ -69,6 +69,7 @@ fn write_step(
         0 => Ok(()),
         detail if is_of_kernel(stamp) => write_kernel_detail(detail, out),
         detail if tells_wait(stamp) => write!(out, "  waited for {}", wait_name(detail)),
+        _ if comes_by_others(stamp) => out.write_str("  by way of an unknown node"),
         detail => write!(out, "  detail {detail}"),
     }
 }
