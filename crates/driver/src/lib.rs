@@ -7,6 +7,7 @@
 //!   [`EffectiveOptions`] tells what the kernel made of them.
 //! - [`Url`]: where to connect to or to listen, as a user writes it.
 //! - [`Transport`]: octets over the socket, plain or through TLS.
+//! - [`Tun`]: a network device, for paths that a program makes.
 //! - [`held_back`] and [`tcp_record`]: what the kernel says of a socket.
 //! - [`Io`]: a socket and its engine; [`Waiter`]: when to try it again.
 
@@ -32,6 +33,7 @@ mod timer;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;
+mod tun;
 mod url;
 mod waiter;
 #[cfg(target_os = "linux")]
@@ -54,6 +56,7 @@ pub use tls::{ClientTls, ServerTls, TlsSession};
 /// A connected socket, as [`connect`] and [`Listener`] give it and [`Io`] takes it.
 pub use tokio::net::TcpStream as Socket;
 pub use transport::Transport;
+pub use tun::Tun;
 pub use url::Url;
 pub use waiter::Waiter;
 

@@ -16,10 +16,19 @@ pub(crate) struct Broker {
 impl Broker {
     /// Starts one with this file, which has a `[[listener]]` at least, and waits until it listens.
     pub(crate) async fn start(programs: &Programs, file: &str) -> Result<Self, Error> {
+        Self::start_in(None, programs, file).await
+    }
+
+    /// Starts one in a network namespace.
+    pub(crate) async fn start_in(
+        namespace: Option<&str>,
+        programs: &Programs,
+        file: &str,
+    ) -> Result<Self, Error> {
         let folder = TempDir::new().map_err(Error::file(std::env::temp_dir()))?;
         let path = folder.path().join("broker.toml");
         std::fs::write(&path, file).map_err(Error::file(&path))?;
-        let mut command = programs.command("hopline-broker");
+        let mut command = programs.command_in(namespace, "hopline-broker");
         command.arg("--config").arg(&path);
         let mut process = Process::start("hopline-broker", command)?;
         let listeners = file.matches("[[listener]]").count();

@@ -1,13 +1,13 @@
 //! One run of the whole chain: broker, subscriber, publisher, and the timelines that come of it.
 
 use crate::broker::Broker;
+use crate::path::Path;
 use crate::process::Process;
 use crate::{Error, Programs};
 use hopline_report::{Format, Late, Options};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -27,6 +27,8 @@ pub(crate) struct Chain<'a> {
     pub(crate) subscriber: Vec<String>,
     /// How long the messages take, if all goes well.
     pub(crate) length: Duration,
+    /// Between the clients and the broker; loopback, if there is none.
+    pub(crate) path: Option<&'a Path>,
     pub(crate) late: Duration,
 }
 
@@ -60,12 +62,13 @@ impl Chain<'_> {
     pub(crate) async fn run(&self) -> Result<Measured, Error> {
         let folder = TempDir::new().map_err(Error::file(std::env::temp_dir()))?;
         let records = folder.path().join("records");
-        let broker = Broker::start(self.programs, &self.broker).await?;
+        let namespace = |end| self.path.and_then(|path| path.namespace(end));
+        let broker = Broker::start_in(namespace(1), self.programs, &self.broker).await?;
         let url = |end| format!("{}/{NODE}", broker.url(end));
-        let mut command = self.programs.command("hopline-subscribe");
+        let mut command = self.programs.command_in(namespace(0), "hopline-subscribe");
         command.args(&self.subscriber).arg("--timeline").arg(&records).arg(url(1));
         let subscriber = Process::start("hopline-subscribe", command)?;
-        let mut command = self.programs.command("hopline-publish");
+        let mut command = self.programs.command_in(namespace(0), "hopline-publish");
         command.args(&self.publisher).arg(url(0));
         let publisher = Process::start("hopline-publish", command)?;
         let limit = self.length.saturating_add(GRACE);
@@ -78,7 +81,7 @@ impl Chain<'_> {
 }
 
 /// Reads the records as `hopline-report` does.
-fn measure(records: &Path, late: Duration) -> Result<Measured, Error> {
+fn measure(records: &std::path::Path, late: Duration) -> Result<Measured, Error> {
     let late_ns = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
     let options = Options {
         files: vec![records.to_owned()],
@@ -120,7 +123,7 @@ fn causes(report: &Value) -> BTreeMap<String, u64> {
 }
 
 /// The summary is the last record.
-fn took_ns(records: &Path) -> Result<i64, Error> {
+fn took_ns(records: &std::path::Path) -> Result<i64, Error> {
     let text = std::fs::read_to_string(records).map_err(Error::file(records))?;
     let summary: Option<Value> =
         text.lines().next_back().and_then(|line| serde_json::from_str(line).ok());

@@ -45,9 +45,18 @@ impl Programs {
         self.folder.join(name)
     }
 
-    /// A command that runs the program of that name, without the user's own settings of it.
-    pub(crate) fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.path(name));
+    /// A command that runs the program of that name, in a network namespace or in ours, without the
+    /// user's own settings of it.
+    pub(crate) fn command_in(&self, namespace: Option<&str>, name: &str) -> Command {
+        let mut command = match namespace {
+            // It becomes the program: one process, one id.
+            Some(namespace) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", namespace]).arg(self.path(name));
+                command
+            }
+            None => Command::new(self.path(name)),
+        };
         let ours = std::env::vars_os().map(|(name, _)| name);
         for name in ours.filter(|name| name.to_string_lossy().starts_with("HOPLINE_")) {
             command.env_remove(name);

@@ -210,3 +210,35 @@ fn bench_compares_with_a_relay_and_with_any_broker() {
     assert!(flat("relay") > flat("hopline"), "{document}");
     assert!(finished.stdout.contains("against the raw relay: 1k-accepted"), "{}", finished.stdout);
 }
+
+/// The namespaces of a process of `hopline-lab`.
+fn namespaces() -> Vec<String> {
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("hopline-lab-")).collect()
+}
+
+#[test]
+fn a_path_delays_both_hops_and_leaves_nothing_behind() {
+    let bounded = ["--rounds", "1", "--count", "20", "--rate", "50", "--settle", "presettled"];
+    let arguments = [&["nagle", "--path", "delay=15ms,rate=100"], &bounded[..]].concat();
+    if !rustix::process::geteuid().is_root() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let finished = lab(&arguments, &folder.path().join("no")).finish(PATIENCE);
+        assert_eq!(finished.status.code(), Some(2));
+        assert!(finished.stderr.contains("need root"), "{}", finished.stderr);
+        eprintln!("skipped: network namespaces need root");
+        return;
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        eprintln!("skipped: this system has no TUN devices");
+        return;
+    }
+    let (document, _) = experiment(&arguments);
+    let on = &document["rounds"][0]["on"];
+    assert_eq!(on["messages"], 20, "{document}");
+    let p50: u64 = on["p50_ns"].as_str().and_then(|ns| ns.parse().ok()).expect("nanoseconds");
+    // Publisher to broker, then broker to subscriber.
+    assert!(p50 >= 30_000_000, "{on}");
+    assert_eq!(namespaces(), Vec::<String>::new());
+}

@@ -1,7 +1,7 @@
 //! The command line of `hopline-lab nagle`.
 
 use clap::{Args, ValueEnum};
-use hopline_lab::nagle;
+use hopline_lab::{Shape, nagle};
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -46,6 +46,10 @@ pub(crate) struct Nagle {
     /// How often its throttle looks.
     #[arg(long, value_name = "T", default_value = "10s", value_parser = humantime::parse_duration)]
     throttle_window: Duration,
+    /// Not loopback: a path between both clients and the broker, in network namespaces of its own;
+    /// needs root. Delay one way, share of lost packets, Mbit/s.
+    #[arg(long, value_name = "delay=20ms,loss=0.1%,rate=10")]
+    path: Option<Shape>,
     /// Which instants the kernels are asked for, as the other programs take it.
     #[arg(long, value_name = "WHICH", default_value = "receive")]
     kernel_timestamps: String,
@@ -108,6 +112,7 @@ impl Nagle {
                 TopUp::Each => nagle::TopUp::Each,
             },
             throttle,
+            path: self.path,
             kernel_timestamps: self.kernel_timestamps.clone(),
             late_us: u64::try_from(self.late.as_micros()).unwrap_or(u64::MAX),
         }

@@ -6,6 +6,7 @@ mod receive;
 mod tcp_info;
 mod timer;
 mod timestamping;
+mod tun;
 
 pub(crate) use clock::wall_error_ns;
 pub(crate) use receive::receive;
@@ -14,3 +15,4 @@ pub(crate) use tcp_info::{
 };
 pub(crate) use timer::Alarm;
 pub(crate) use timestamping::{RECEIVE, set_timestamping};
+pub(crate) use tun::open_tun;

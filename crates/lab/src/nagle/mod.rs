@@ -1,6 +1,7 @@
 //! TCP_NODELAY on against off (Nagle's algorithm): the whole chain, in turn, round by round.
 //!
-//! A run is three processes, publisher, broker and subscriber, on loopback. Runs with and without
+//! A run is three processes, publisher, broker and subscriber, on loopback or on a path with delay,
+//! loss and rate between the clients and the broker. Runs with and without
 //! are interleaved, the first of a round in turn, so that what else happens on the machine falls
 //! on both. The report's own code reads the timelines and names the causes of late messages.
 
@@ -10,6 +11,7 @@ mod show;
 pub use settings::{End, MESSAGES_MAX, Pace, ROUNDS_MAX, Settings, Settle, Throttle, TopUp, Write};
 
 use crate::chain::{Chain, Measured};
+use crate::path::Path;
 use crate::{Error, Lab, Outcome};
 use hopline_messenger::driver::KernelTimestamps;
 
@@ -35,8 +37,9 @@ pub async fn run(settings: &Settings, lab: &Lab) -> Result<Outcome, Error> {
         .map_err(|why| Error::Setting { setting: "--kernel-timestamps", why: why.to_owned() })?;
     let length = settings.length() + AROUND;
     lab.expect(settings.rounds as usize * 2, length);
+    let path = settings.path.map(Path::new).transpose()?;
     let mut rounds = Vec::new();
-    let made = make(settings, lab, &mut rounds).await;
+    let made = make(settings, lab, path.as_ref(), &mut rounds).await;
     lab.done();
     match made {
         Ok(()) => Ok(show::outcome(settings, &rounds, true)),
@@ -45,7 +48,12 @@ pub async fn run(settings: &Settings, lab: &Lab) -> Result<Outcome, Error> {
     }
 }
 
-async fn make(settings: &Settings, lab: &Lab, rounds: &mut Vec<Round>) -> Result<(), Error> {
+async fn make(
+    settings: &Settings,
+    lab: &Lab,
+    path: Option<&Path>,
+    rounds: &mut Vec<Round>,
+) -> Result<(), Error> {
     let length = settings.length() + AROUND;
     for number in 0..settings.rounds {
         rounds.push(Round::default());
@@ -53,7 +61,7 @@ async fn make(settings: &Settings, lab: &Lab, rounds: &mut Vec<Round>) -> Result
             let nodelay = number.is_multiple_of(2) == second;
             let word = if nodelay { "on" } else { "off" };
             let what = format!("round {} of {}, no-delay {word}", number + 1, settings.rounds);
-            let chain = chain(settings, lab, nodelay);
+            let chain = chain(settings, lab, path, nodelay);
             let measured = lab.run(what, length, chain.run()).await?;
             if let Some(round) = rounds.last_mut() {
                 let half = if nodelay { &mut round.on } else { &mut round.off };
@@ -64,12 +72,18 @@ async fn make(settings: &Settings, lab: &Lab, rounds: &mut Vec<Round>) -> Result
     Ok(())
 }
 
-fn chain<'a>(settings: &Settings, lab: &'a Lab, nodelay: bool) -> Chain<'a> {
+fn chain<'a>(
+    settings: &Settings,
+    lab: &'a Lab,
+    path: Option<&'a Path>,
+    nodelay: bool,
+) -> Chain<'a> {
+    let host = path.map_or("127.0.0.1", |_| Path::address());
     let at = |end: End| nodelay || !settings.ends.contains(&end);
     let stamps = &settings.kernel_timestamps;
     let listener = |end| {
         format!(
-            "[[listener]]\naddress = \"127.0.0.1:0\"\nnodelay = {}\n\
+            "[[listener]]\naddress = \"{host}:0\"\nnodelay = {}\n\
              kernel_timestamps = \"{stamps}\"\n",
             at(end)
         )
@@ -81,6 +95,7 @@ fn chain<'a>(settings: &Settings, lab: &'a Lab, nodelay: bool) -> Chain<'a> {
         publisher: publisher(settings, at(End::Publisher)),
         subscriber: subscriber(settings, at(End::Subscriber)),
         length: settings.length(),
+        path,
         late: std::time::Duration::from_micros(settings.late_us),
     }
 }

@@ -1,6 +1,6 @@
 //! What the experiment is asked for.
 
-use crate::Error;
+use crate::{Error, Shape};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -106,6 +106,8 @@ pub struct Settings {
     pub top_up: TopUp,
     /// A consumer that takes only so much.
     pub throttle: Option<Throttle>,
+    /// A path between the clients and the broker, in network namespaces; loopback, if there is none.
+    pub path: Option<Shape>,
     /// Which stamps the kernels are asked for, as `--kernel-timestamps` of the programs names them.
     pub kernel_timestamps: String,
     /// Above which delay, in us, a message is late.
@@ -128,6 +130,7 @@ impl Default for Settings {
             settle: Settle::Second,
             top_up: TopUp::Half,
             throttle: None,
+            path: None,
             kernel_timestamps: "receive".into(),
             late_us: 5_000,
         }
