@@ -106,7 +106,7 @@ pub struct Settings {
     pub top_up: TopUp,
     /// A consumer that takes only so much.
     pub throttle: Option<Throttle>,
-    /// A path between the clients and the broker, in network namespaces; loopback, if there is none.
+    /// A path between clients and broker, in network namespaces; loopback, if there is none.
     pub path: Option<Shape>,
     /// Which stamps the kernels are asked for, as `--kernel-timestamps` of the programs names them.
     pub kernel_timestamps: String,
