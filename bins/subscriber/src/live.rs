@@ -40,9 +40,8 @@ impl Live {
         }
     }
 
-    /// A message came; `timeline` if it carried one that can be read.
-    pub(crate) fn count(&mut self, timeline: Option<&Timeline>, malformed: bool) {
-        let now = Clock.now();
+    /// A message came at `now`; `timeline` if it carried one that can be read.
+    pub(crate) fn count(&mut self, timeline: Option<&Timeline>, malformed: bool, now: Instant) {
         self.first.get_or_insert(now);
         self.last = Some(now);
         self.received += 1;

@@ -5,6 +5,7 @@ use crate::live::Live;
 use crate::output::Output;
 use crate::throttle::Throttle;
 use hopline_messenger::driver::Clock;
+use hopline_messenger::timeline::Instant;
 use hopline_messenger::{DeliveryState, Messenger, Received, SocketOptions, Span};
 use std::io;
 use std::time::Duration;
@@ -12,6 +13,9 @@ use tokio::time::sleep;
 
 /// How often records are given out and the live line is shown while nothing comes.
 const IDLE: Duration = Duration::from_millis(200);
+
+/// Messages that are taken at once, and settled at once.
+const BATCH: usize = 64;
 
 /// Subscribes; `true` if all that was asked for happened.
 pub(crate) async fn run(args: &Args) -> Result<bool, String> {
@@ -25,6 +29,7 @@ pub(crate) async fn run(args: &Args) -> Result<bool, String> {
         output: Output::open(args, &messenger).map_err(|error| error.to_string())?,
         live: Live::new(args.quiet),
         throttle: Throttle::new(args.throttle.map(|rate| rate.get()), args.throttle_window),
+        taken: Vec::with_capacity(BATCH),
         args,
         messenger,
         interrupted: false,
@@ -62,6 +67,7 @@ struct Run<'a> {
     output: Output,
     live: Live,
     throttle: Throttle,
+    taken: Vec<Received>,
     interrupted: bool,
     /// With a count: how many messages the broker may have sent by now.
     granted: u64,
@@ -78,18 +84,18 @@ impl Run<'_> {
             let closed = self.throttle.closed_for(Clock.now());
             let idle = left.unwrap_or(IDLE).min(IDLE);
             let idle = if closed.is_zero() { idle } else { idle.min(closed) };
+            let most = self.most();
             tokio::select! {
                 biased;
                 () = &mut interrupt => {
                     self.interrupted = true;
                     return Ok(());
                 }
-                received = self.messenger.next(), if closed.is_zero() => {
-                    let received = received.map_err(|error| error.to_string())?;
-                    if !self.handle(&received)? {
+                came = self.messenger.next_many(&mut self.taken, most), if closed.is_zero() => {
+                    came.map_err(|error| error.to_string())?;
+                    if !self.batch()? {
                         return Ok(());
                     }
-                    self.batch()?;
                 }
                 () = sleep(idle) => {
                     self.output.flush().map_err(|error| error.to_string())?;
@@ -103,42 +109,75 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes what else is there, then tells the broker in one write.
-    fn batch(&mut self) -> Result<(), String> {
-        while self.args.count.is_none_or(|count| self.live.received < count)
-            && self.throttle.closed_for(Clock.now()).is_zero()
-            && let Some(received) = self.messenger.get()
-        {
-            if !self.handle(&received)? {
-                break;
-            }
+    /// How many messages may be taken at once, now.
+    fn most(&mut self) -> usize {
+        if !self.throttle.closed_for(Clock.now()).is_zero() {
+            return 0;
         }
+        let left = self.args.count.map(|count| count.saturating_sub(self.live.received));
+        let most = left.unwrap_or(u64::MAX).min(self.throttle.room());
+        usize::try_from(most).unwrap_or(BATCH).min(BATCH)
+    }
+
+    /// Handles what was taken and what else is there, then tells the broker in one write. `false`:
+    /// nobody reads what we write any more.
+    fn batch(&mut self) -> Result<bool, String> {
+        let mut goes_on = true;
+        let mut taken = std::mem::take(&mut self.taken);
+        while goes_on && !taken.is_empty() {
+            goes_on = self.handle(&taken)?;
+            taken.clear();
+            match self.most() {
+                0 => break,
+                most => self.messenger.get_many(&mut taken, most),
+            };
+        }
+        self.taken = taken;
         self.grant();
         self.messenger.flush();
         self.live.show();
-        Ok(())
+        Ok(goes_on)
     }
 
-    /// One message. `false`: nobody reads what we write any more.
-    fn handle(&mut self, received: &Received) -> Result<bool, String> {
+    /// Writes messages down, and settles those that were. `false`: nobody reads what we write any
+    /// more.
+    fn handle(&mut self, taken: &[Received]) -> Result<bool, String> {
+        let now = Clock.now();
+        let (mut written, mut last) = (Ok(()), None);
+        for received in taken {
+            written = self.write_down(received, now);
+            if written.is_err() {
+                break;
+            }
+            last = Some(received).filter(|received| !received.is_settled()).or(last);
+        }
+        if let Some(last) = last {
+            // All came by one link, in this order.
+            let settled = self.messenger.settle(last, self.outcome(), Span::UpTo);
+            settled.map_err(|error| error.to_string())?;
+        }
+        match written {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn write_down(&mut self, received: &Received, now: Instant) -> io::Result<()> {
         let timeline = received.timeline();
         let malformed = timeline.is_none() && received.has_annotation();
         let seq = self.live.received;
-        self.throttle.take(Clock.now());
-        self.live.count(timeline.as_ref(), malformed);
-        let written = self.output.message(seq, received, timeline.as_ref());
-        let outcome = match self.args.outcome {
+        self.throttle.take(now);
+        self.live.count(timeline.as_ref(), malformed, now);
+        self.output.message(seq, received, timeline.as_ref())
+    }
+
+    fn outcome(&self) -> DeliveryState {
+        match self.args.outcome {
             Verdict::Accept => DeliveryState::Accepted,
             Verdict::Release => DeliveryState::Released,
             Verdict::Reject => DeliveryState::Rejected(Default::default()),
-        };
-        match written {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(false),
-            Err(error) => return Err(error.to_string()),
         }
-        let settled = self.messenger.settle(received, outcome, Span::One);
-        settled.map(|()| true).map_err(|error| error.to_string())
     }
 
     /// With a count: credit for what is left of it, at most the credit asked for; once half of what

@@ -41,6 +41,11 @@ impl Throttle {
             false => end.saturating_duration_since(now),
         }
     }
+
+    /// How many more the current window allows.
+    pub(crate) const fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.taken)
+    }
 }
 
 #[cfg(test)]

@@ -133,6 +133,10 @@ impl State {
         self.read(id);
         self.pump_peer(id);
         self.flush(id);
+        // What the outbox had no room for: a socket that took all of it will not wake us.
+        while self.pump_peer(id) {
+            self.flush(id);
+        }
         let Some(peer) = self.peers.get_mut(id) else { return Turn::Over(None) };
         let Some(io) = peer.io.as_mut() else { return Turn::Over(None) };
         if io.is_finished() {
@@ -172,21 +176,22 @@ impl State {
         }
     }
 
-    /// Sends what waits for this connection: its window or its outbox may have room again.
-    fn pump_peer(&mut self, id: PeerId) {
+    /// Sends what waits for this connection: its window or its outbox may have room again. Whether
+    /// there was something to send.
+    fn pump_peer(&mut self, id: PeerId) -> bool {
         let waits = self.senders.iter().filter(|(_, sender)| {
             !sender.queue.is_empty() && sender.links.iter().any(|(peer, _)| *peer == id)
         });
         let waits: Vec<_> = waits.map(|(id, _)| id).collect();
+        let sent = self.counts.sent;
         waits.into_iter().for_each(|sender| self.pump(sender));
+        self.counts.sent > sent
     }
 
     fn take_events(&mut self, id: PeerId) {
-        loop {
-            let now = self.clock.now();
-            let Some(event) = self.io(id).and_then(|io| io.engine_mut().poll_event(now)) else {
-                return;
-            };
+        // One reading for all: it is for time limits only.
+        let now = self.clock.now();
+        while let Some(event) = self.io(id).and_then(|io| io.engine_mut().poll_event(now)) {
             self.on_event(id, event);
         }
     }

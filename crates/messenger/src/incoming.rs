@@ -6,7 +6,7 @@ use crate::{Error, PeerId};
 use bytes::Bytes;
 use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::wire::codec::{Reader, read_binary};
-use hopline_driver::engine::wire::message::{Layout, Message, annotation};
+use hopline_driver::engine::wire::message::{Layout, Message, annotation, message_annotations};
 use hopline_driver::engine::{Delivery, LinkId};
 use hopline_driver::timeline::{ANNOTATION, Appender, Instant, MAX_NAME_OCTETS, Stage};
 use hopline_driver::timeline::{Timeline, UNSTAMPED_PEER, is_timeline};
@@ -123,9 +123,7 @@ impl Received {
     /// What is under the timeline's name, and the stamps of others.
     fn annotations(&self) -> (Option<&[u8]>, Vec<foreign::Stamp>) {
         let (mut timeline, mut foreign) = (None, Vec::new());
-        let payload = &self.delivery.payload;
-        let map = Layout::scan(payload).ok().and_then(|layout| layout.message_annotations);
-        if let Some(map) = map.and_then(|map| payload.get(map)) {
+        if let Some(map) = message_annotations(&self.delivery.payload) {
             annotation(map, |name, _, value| match name {
                 Some(name) if name == ANNOTATION.as_bytes() => timeline = Some(value),
                 Some(name) => foreign.extend(foreign::stamp(name, value)),

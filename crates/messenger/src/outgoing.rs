@@ -14,6 +14,9 @@ use hopline_driver::timeline::{
 /// What the store counts for a message beside its own octets: our book-keeping and its timeline.
 const OVERHEAD: usize = 256;
 
+/// Octets of a bare message up to which it is copied: a connection would do so anyway.
+pub(crate) const SMALL: usize = 4096;
+
 /// How a message is to be put.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct PutOptions {
@@ -41,12 +44,27 @@ pub(crate) enum Base {
     Carried(Bytes),
 }
 
-/// A message in the store, encoded as far as it can be before it is sent.
+/// What a message is sent with.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct Terms {
     pub(crate) tracker: u64,
     pub(crate) settled: bool,
     pub(crate) put_at: Instant,
+    /// The stamps of one that is timed.
+    pub(crate) stamps: Option<Stamps>,
+}
+
+/// Who stamps, why the message could not be sent at once, and what time it is.
+pub(crate) struct Stamping<'a> {
+    pub(crate) node: &'a [u8],
+    pub(crate) wait: Wait,
+    pub(crate) now: &'a dyn Fn() -> Instant,
+}
+
+/// A message in the store, encoded as far as it can be before it is sent.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) terms: Terms,
     /// Why it could not be sent at once.
     pub(crate) wait: Wait,
     pub(crate) bare: Bytes,
@@ -54,35 +72,20 @@ pub(crate) struct Stored {
     head: Vec<u8>,
     /// Message-annotations but the timeline: how many, and their keys and values.
     others: (u32, Vec<u8>),
-    stamps: Option<Stamps>,
 }
 
 impl Stored {
-    /// Encodes what is known of a message; `stamps` makes the stamps of one that is timed.
-    pub(crate) fn new(
-        message: &Message,
-        (tracker, settled, put_at): (u64, bool, Instant),
-        stamps: impl FnOnce(Option<Bytes>) -> Option<Stamps>,
-    ) -> Self {
-        let (mut head, mut bare) = (Vec::new(), Vec::with_capacity(bare_guess(message)));
+    /// Encodes what is known of a message besides its bare part.
+    pub(crate) fn new(message: &Message, bare: Bytes, terms: Terms) -> Self {
+        let mut head = Vec::new();
         message.encode_head(&mut head);
-        message.encode_bare(&mut bare);
-        let annotations = &message.message_annotations;
-        let carried = annotations.get(ANNOTATION).and_then(|value| match value {
-            Value::Binary(octets) if is_timeline(octets) => Some(octets.clone()),
-            _ => None,
-        });
-        let stamps = stamps(carried);
         let mut others = (0, Vec::new());
-        for (key, value) in &annotations.0 {
-            if stamps.is_none() || *key != *ANNOTATION {
-                key.encode(&mut others.1);
-                value.encode(&mut others.1);
-                others.0 += 1;
-            }
+        for (key, value) in others_of(message, terms.stamps.is_some()) {
+            key.encode(&mut others.1);
+            value.encode(&mut others.1);
+            others.0 += 1;
         }
-        let (wait, bare) = (Wait::None, bare.into());
-        Self { tracker, settled, put_at, wait, bare, head, others, stamps }
+        Self { terms, wait: Wait::None, bare, head, others }
     }
 
     /// Octets, as the store's limit counts them.
@@ -91,45 +94,82 @@ impl Stored {
     }
 
     /// Writes header and annotations; returns where the SEND stamp's instant lies.
-    pub(crate) fn write_head(
-        &self,
-        out: &mut Vec<u8>,
-        node: &[u8],
-        now: impl Fn() -> Instant,
-    ) -> Option<usize> {
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>, stamping: &Stamping<'_>) -> Option<usize> {
         out.extend_from_slice(&self.head);
-        let (others, octets) = &self.others;
-        let pairs = others + u32::from(self.stamps.is_some());
-        if pairs == 0 {
-            return None;
-        }
-        out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
-        let map = start_map32(out);
-        out.extend_from_slice(octets);
-        // Last, so that whoever appends to the timeline next has nothing to move.
-        let slot = self.stamps.as_ref().and_then(|stamps| stamps.write(out, node, self.wait, now));
-        finish_map32(out, map, pairs as usize);
-        slot
+        let (count, octets) = &self.others;
+        let others = |out: &mut Vec<u8>| out.extend_from_slice(octets);
+        write_annotations(out, (*count, others), self.terms.stamps.as_ref(), stamping)
     }
 }
 
-/// Octets of the bare message, so that encoding it seldom has to move it.
-fn bare_guess(message: &Message) -> usize {
+/// Writes a whole message; returns where the SEND stamp's instant lies, and how many octets the
+/// store's limit counts.
+pub(crate) fn write_message(
+    out: &mut Vec<u8>,
+    (message, bare): (&Message, &[u8]),
+    stamps: Option<&Stamps>,
+    stamping: &Stamping<'_>,
+) -> (Option<usize>, usize) {
+    let start = out.len();
+    message.encode_head(out);
+    let count = others_of(message, stamps.is_some()).count() as u32;
+    let others = |out: &mut Vec<u8>| {
+        for (key, value) in others_of(message, stamps.is_some()) {
+            key.encode(out);
+            value.encode(out);
+        }
+    };
+    let slot = write_annotations(out, (count, others), stamps, stamping);
+    out.extend_from_slice(bare);
+    (slot, out.len() - start + OVERHEAD)
+}
+
+/// The timeline that a message carries already.
+pub(crate) fn carried(message: &Message) -> Option<Bytes> {
+    match message.message_annotations.get(ANNOTATION) {
+        Some(Value::Binary(octets)) if is_timeline(octets) => Some(octets.clone()),
+        _ => None,
+    }
+}
+
+/// The message-annotations; of one that is timed, those but the timeline.
+fn others_of(message: &Message, is_timed: bool) -> impl Iterator<Item = &(Symbol, Value)> {
+    let annotations = message.message_annotations.0.iter();
+    annotations.filter(move |(key, _)| !is_timed || *key != *ANNOTATION)
+}
+
+fn write_annotations(
+    out: &mut Vec<u8>,
+    (count, others): (u32, impl FnOnce(&mut Vec<u8>)),
+    stamps: Option<&Stamps>,
+    stamping: &Stamping<'_>,
+) -> Option<usize> {
+    let pairs = count + u32::from(stamps.is_some());
+    if pairs == 0 {
+        return None;
+    }
+    out.extend_from_slice(&[0x00, 0x53, section::MESSAGE_ANNOTATIONS]);
+    let map = start_map32(out);
+    others(out);
+    // Last, so that whoever appends to the timeline next has nothing to move.
+    let slot = stamps.and_then(|stamps| stamps.write(out, stamping));
+    finish_map32(out, map, pairs as usize);
+    slot
+}
+
+/// Encodes the bare message into a buffer that may be used again; seldom has to move it.
+pub(crate) fn encode_bare(message: &Message, bare: &mut Vec<u8>) {
     let body = match &message.body {
         Body::Data(parts) => parts.iter().map(|part| part.len() + 8).sum(),
         _ => 0,
     };
-    body + 128
+    bare.clear();
+    bare.reserve(body + 128);
+    message.encode_bare(bare);
 }
 
 impl Stamps {
-    fn write(
-        &self,
-        out: &mut Vec<u8>,
-        node: &[u8],
-        wait: Wait,
-        now: impl Fn() -> Instant,
-    ) -> Option<usize> {
+    fn write(&self, out: &mut Vec<u8>, stamping: &Stamping<'_>) -> Option<usize> {
         Symbol::from_static(ANNOTATION).encode(out);
         let start = start_binary32(out);
         match &self.base {
@@ -137,14 +177,14 @@ impl Stamps {
             Base::Carried(octets) => out.extend_from_slice(octets),
         }
         let slot = Appender::new(out, start).and_then(|mut stamps| {
-            stamps.node(node);
+            stamps.node(stamping.node);
             if let Some(due) = self.due {
                 stamps.stamp(Stage::Due, 0, due);
             }
             stamps.stamp(Stage::Create, 0, self.created);
             stamps.stamp(Stage::Publish, 0, self.published);
-            stamps.stamp(Stage::Serialize, 0, now());
-            stamps.stamp(Stage::Send, wait.code(), Instant::UNFILLED)
+            stamps.stamp(Stage::Serialize, 0, (stamping.now)());
+            stamps.stamp(Stage::Send, stamping.wait.code(), Instant::UNFILLED)
         });
         finish_binary32(out, start);
         slot

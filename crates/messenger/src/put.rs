@@ -6,16 +6,18 @@ use crate::state::{Outcome, State};
 use crate::tracker::Tracker;
 use crate::{Error, SenderId};
 use hopline_driver::engine::wire::message::Message;
+use std::borrow::Borrow;
 
 impl Messenger {
     /// Puts a message into the store; it leaves as soon as its connection, its link's credit and
-    /// the socket let it. Never blocks.
+    /// the socket let it. Never blocks. A message that is lent, not given, can be put again: that
+    /// spares making each one anew.
     ///
     /// # Errors
     /// A full store, or an address that can't be used. A peer that can't be reached, or that
     /// refuses the address, shows as [`Status::Aborted`](crate::Status::Aborted) and in
     /// [`Messenger::send`]; to know before the first put, [`Messenger::connect`].
-    pub fn put(&self, address: &str, message: Message) -> Result<Tracker, Error> {
+    pub fn put(&self, address: &str, message: impl Borrow<Message>) -> Result<Tracker, Error> {
         self.put_with(address, message, PutOptions::default())
     }
 
@@ -26,12 +28,12 @@ impl Messenger {
     pub fn put_with(
         &self,
         address: &str,
-        message: Message,
+        message: impl Borrow<Message>,
         how: PutOptions,
     ) -> Result<Tracker, Error> {
         let mut state = self.shared().lock();
         let sender = self.sender(&mut state, address)?;
-        state.put(sender, message, how).map(Tracker::outgoing)
+        state.put(sender, message.borrow(), how).map(Tracker::outgoing)
     }
 
     fn sender(&self, state: &mut State, address: &str) -> Result<SenderId, Error> {

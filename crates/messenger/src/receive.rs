@@ -98,7 +98,16 @@ impl Messenger {
 
     /// Takes the oldest message that came. Never blocks.
     pub fn get(&self) -> Option<Received> {
-        self.shared().lock().get()
+        let mut taken = None;
+        self.shared().lock().get(1, |received| taken = Some(received));
+        taken
+    }
+
+    /// Takes the oldest messages that came, at most `max`, and appends them to `into`; returns how
+    /// many. Never blocks. All are taken at one instant (NEXT_EVENT): for programs that handle many
+    /// messages at once, at a fraction of the cost of as many [`Messenger::get`].
+    pub fn get_many(&self, into: &mut Vec<Received>, max: usize) -> usize {
+        self.shared().lock().get(max, |received| into.push(received))
     }
 
     /// Waits for a message, for as long as it takes. Cancel-safe: a future that is dropped takes no
@@ -107,11 +116,33 @@ impl Messenger {
     /// # Errors
     /// A failure of a subscription since the last call; [`Error::Stopped`].
     pub async fn next(&self) -> Result<Received, Error> {
+        let get = |state: &mut State| {
+            let mut taken = None;
+            state.get(1, |received| taken = Some(received));
+            taken
+        };
+        self.wait_for(get).await
+    }
+
+    /// Waits for messages, for as long as it takes, then is as [`Messenger::get_many`]; with a
+    /// `max` of 0 as with 1. Cancel-safe: a future that is dropped takes no message with it.
+    ///
+    /// # Errors
+    /// As [`Messenger::next`].
+    pub async fn next_many(&self, into: &mut Vec<Received>, max: usize) -> Result<usize, Error> {
+        self.wait_for(|state| {
+            let taken = state.get(max.max(1), |received| into.push(received));
+            (taken > 0).then_some(taken)
+        })
+        .await
+    }
+
+    async fn wait_for<T>(&self, mut get: impl FnMut(&mut State) -> Option<T>) -> Result<T, Error> {
         let mark = self.shared().lock().receive_failures.mark();
         self.shared()
             .wait(|state| {
-                if let Some(received) = state.get() {
-                    return Some(Ok(received));
+                if let Some(taken) = get(state) {
+                    return Some(Ok(taken));
                 }
                 let error = state.receive_failures.tell(mark);
                 error.or(state.is_stopping.then_some(Error::Stopped)).map(Err)

@@ -19,7 +19,9 @@ impl State {
         let node = self.stamping_node();
         let sender = self.peers.get(peer).map(|peer| peer.container.clone()).unwrap_or_default();
         let Some(subscription) = self.subscriptions.get_mut(id) else { return };
-        let (now, number) = (self.clock.now(), self.counts.received);
+        let number = self.counts.received;
+        // Only who stamps has a use for it.
+        let now = if node.is_some() { self.clock.now() } else { delivery.received };
         self.counts.received += 1;
         subscription.waiting += 1;
         subscription.demand = subscription.demand.saturating_sub(1);
@@ -34,10 +36,33 @@ impl State {
         self.is_changed = true;
     }
 
-    /// Takes the oldest message.
-    pub(crate) fn get(&mut self) -> Option<Received> {
-        let mut received = self.incoming.pop_front()?;
-        received.taken_at = self.clock.now();
+    /// Takes the oldest messages, at most so many; returns how many.
+    pub(crate) fn get(&mut self, max: usize, mut each: impl FnMut(Received)) -> usize {
+        let taken = max.min(self.incoming.len());
+        if taken == 0 {
+            return 0;
+        }
+        let now = self.clock.now();
+        let mut last = None;
+        for _ in 0..taken {
+            let Some(mut received) = self.incoming.pop_front() else { break };
+            received.taken_at = now;
+            let end = self.taken(&received);
+            if end != last
+                && let Some(id) = std::mem::replace(&mut last, end)
+            {
+                self.grant(id);
+            }
+            each(received);
+        }
+        if let Some(id) = last {
+            self.grant(id);
+        }
+        taken
+    }
+
+    /// A message is taken; the subscription that it came by, if that is there.
+    fn taken(&mut self, received: &Received) -> Option<SubscriptionId> {
         let place = received.place();
         let status = if received.is_settled() { Status::Settled } else { Status::Pending };
         // What was released without being taken has numbers too.
@@ -51,13 +76,10 @@ impl State {
             // Gone with its link: then nothing is owed.
             let _ = self.settle(place, &DeliveryState::Accepted, Span::One);
         }
-        if let Some(End::Subscription(id)) = self.end(place.peer, place.link) {
-            if let Some(subscription) = self.subscriptions.get_mut(id) {
-                subscription.waiting = subscription.waiting.saturating_sub(1);
-            }
-            self.grant(id);
-        }
-        Some(received)
+        let Some(End::Subscription(id)) = self.end(place.peer, place.link) else { return None };
+        let subscription = self.subscriptions.get_mut(id)?;
+        subscription.waiting = subscription.waiting.saturating_sub(1);
+        Some(id)
     }
 
     /// Grants what the demand says: in auto mode once half of the credit is used and half of what
@@ -153,12 +175,13 @@ impl State {
             Span::One => at,
             Span::UpTo => 0,
         };
+        let status = Status::of(Some(outcome.clone()));
         let mut settled = Ok(());
         for (delivery, number) in subscription.unsettled.drain(first..=at) {
             let told = io.engine_mut().settle(place.link, delivery, outcome.clone());
             settled = settled.and(told.map_err(|_| Error::LinkGone));
-            if let Some((_, status)) = self.incoming_window.get_mut(number) {
-                *status = Status::of(Some(outcome.clone()));
+            if let Some((_, kept)) = self.incoming_window.get_mut(number) {
+                kept.clone_from(&status);
             }
         }
         peer.wake();

@@ -1,14 +1,18 @@
 //! The way out: from the store to a link that can send, and what becomes of it.
 
 use crate::options::Sampling;
-use crate::outgoing::{Base, PutOptions, Stamps, Stored};
+use crate::outgoing::{
+    Base, PutOptions, SMALL, Stamping, Stamps, Stored, Terms, carried, encode_bare, write_message,
+};
 use crate::state::{InFlight, OUTCOMES_MAX, Outcome, Put, Sender, State};
 use crate::tracker::Status;
 use crate::{Error, PeerId, SenderId};
+use bytes::Bytes;
 use hopline_driver::engine::wire::message::Message;
 use hopline_driver::engine::wire::{AmqpError, DeliveryTag, condition};
-use hopline_driver::engine::{LinkId, Outgoing};
+use hopline_driver::engine::{CommandError, LinkId, Outgoing};
 use hopline_driver::timeline::{Instant, TimelineId, Wait};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 impl State {
@@ -16,7 +20,7 @@ impl State {
     pub(crate) fn put(
         &mut self,
         sender: SenderId,
-        mut message: Message,
+        message: &Message,
         how: PutOptions,
     ) -> Result<u64, Error> {
         let put_at = self.clock.now();
@@ -24,31 +28,92 @@ impl State {
         if messages >= self.options.store_messages || octets >= self.options.store_octets {
             return Err(Error::Full { messages, octets });
         }
-        let to = message.properties.to.as_deref();
-        if let Some(rewritten) = to.and_then(|to| self.options.rewrites.rewrite(to)) {
-            message.properties.to = Some(rewritten);
-        }
+        let message = &*self.rewritten(message);
         let put = Put { status: Status::Pending, is_stored: true };
         let (tracker, _) = self.outgoing_window.push(put);
-        let mut stored = Stored::new(&message, (tracker, how.settled, put_at), |carried| {
-            let base = self.timeline_base(carried)?;
+        let stamps = self.timeline_base(|| carried(message)).map(|base| {
             let created = how.created.unwrap_or(put_at);
-            Some(Stamps { base, due: how.due, created, published: put_at })
+            Stamps { base, due: how.due, created, published: put_at }
         });
-        self.stored = (messages + 1, octets + stored.octets());
+        let terms = Terms { tracker, settled: how.settled, put_at, stamps };
         self.counts.put += 1;
-        if let Some(sender) = self.senders.get_mut(sender) {
+        let mut bare = std::mem::take(&mut self.scratch);
+        encode_bare(message, &mut bare);
+        let free = match bare.len() <= SMALL && self.is_idle(sender) {
+            true => self.free_link(sender).ok(),
+            false => None,
+        };
+        match free {
+            Some(link) => self.send_now(sender, link, (message, &bare), &terms),
+            None if bare.len() <= SMALL => {
+                let copy = Bytes::copy_from_slice(&bare);
+                self.store(sender, Stored::new(message, copy, terms));
+            }
+            None => {
+                let bare = std::mem::take(&mut bare);
+                self.store(sender, Stored::new(message, bare.into(), terms));
+            }
+        }
+        self.scratch = bare;
+        Ok(tracker)
+    }
+
+    /// Whether nothing waits for the sender's links.
+    fn is_idle(&self, id: SenderId) -> bool {
+        self.senders.get(id).is_some_and(|sender| sender.queue.is_empty())
+    }
+
+    /// The message with another `to`, if it is to have one.
+    fn rewritten<'a>(&self, message: &'a Message) -> Cow<'a, Message> {
+        let to = message.properties.to.as_deref();
+        let Some(rewritten) = to.and_then(|to| self.options.rewrites.rewrite(to)) else {
+            return Cow::Borrowed(message);
+        };
+        let mut message = message.clone();
+        message.properties.to = Some(rewritten);
+        Cow::Owned(message)
+    }
+
+    fn store(&mut self, id: SenderId, mut stored: Stored) {
+        self.stored = (self.stored.0 + 1, self.stored.1 + stored.octets());
+        if let Some(sender) = self.senders.get_mut(id) {
             if !sender.queue.is_empty() {
                 stored.wait = Wait::Order;
             }
             sender.queue.push_back(stored);
         }
-        self.pump(sender);
-        Ok(tracker)
+        self.pump(id);
     }
 
-    fn timeline_base(&mut self, carried: Option<bytes::Bytes>) -> Option<Base> {
-        match (self.options.sampling, carried) {
+    /// Writes a message straight into the outbox of a link that can send.
+    fn send_now(
+        &mut self,
+        id: SenderId,
+        (peer_id, link): (PeerId, LinkId),
+        message: (&Message, &[u8]),
+        terms: &Terms,
+    ) {
+        let token = self.in_flight.vacant_key() as u64;
+        let clock = self.clock;
+        let stamping = Stamping { node: &self.node, wait: Wait::None, now: &|| clock.now() };
+        let Some(peer) = self.peers.get_mut(peer_id) else { return };
+        let Some(io) = peer.io.as_mut() else { return };
+        let mut octets = 0;
+        let sent = io.engine_mut().send(link, outgoing(terms, token, Bytes::new()), |out| {
+            let slot;
+            (slot, octets) = write_message(out, message, terms.stamps.as_ref(), &stamping);
+            slot
+        });
+        peer.wake();
+        self.stored = (self.stored.0 + 1, self.stored.1 + octets);
+        self.went(id, (peer_id, link), terms, octets, sent.err());
+    }
+
+    fn timeline_base(&mut self, carried: impl FnOnce() -> Option<Bytes>) -> Option<Base> {
+        if self.options.sampling == Sampling::Off {
+            return None;
+        }
+        match (self.options.sampling, carried()) {
             (Sampling::Off, _) | (Sampling::OnlyCarried, None) => None,
             (_, Some(octets)) => Some(Base::Carried(octets)),
             (Sampling::All, None) => Some(Base::New(self.next_timeline())),
@@ -70,18 +135,24 @@ impl State {
 
     /// Sends what a sender's links can send.
     pub(crate) fn pump(&mut self, id: SenderId) {
-        while let Some((peer, link)) = self.free_link(id) {
-            if self.send_first(id, peer, link).is_none() {
+        while self.senders.get(id).is_some_and(|sender| !sender.queue.is_empty()) {
+            let sent = self.free_link(id).map(|(peer, link)| self.send_first(id, peer, link));
+            if let Err(wait) = sent {
+                let first = self.senders.get_mut(id).and_then(|sender| sender.queue.front_mut());
+                if let Some(first) = first.filter(|first| first.wait == Wait::None) {
+                    first.wait = wait;
+                }
+            }
+            if !matches!(sent, Ok(Some(()))) {
                 return;
             }
         }
     }
 
-    /// The next link, in turn, that can take the sender's first message.
-    fn free_link(&mut self, id: SenderId) -> Option<(PeerId, LinkId)> {
-        let sender = self.senders.get_mut(id)?;
-        let first = sender.queue.front_mut()?;
+    /// The next link, in turn, that can take a message of the sender; or why there is none.
+    fn free_link(&mut self, id: SenderId) -> Result<(PeerId, LinkId), Wait> {
         let mut wait = Wait::NoConsumer;
+        let Some(sender) = self.senders.get_mut(id) else { return Err(wait) };
         for (at, (peer, link)) in sender.links.iter().enumerate() {
             let io = self.peers.get(*peer).and_then(|peer| peer.io.as_ref());
             match io.map_or(Some(Wait::NoConsumer), |io| io.engine().send_block(*link)) {
@@ -89,52 +160,55 @@ impl State {
                 None => {
                     let free = (*peer, *link);
                     let links = sender.links.len();
-                    sender.links.rotate_left((at + 1) % links);
-                    return Some(free);
+                    if links > 1 {
+                        sender.links.rotate_left((at + 1) % links);
+                    }
+                    return Ok(free);
                 }
             }
         }
-        if first.wait == Wait::None {
-            first.wait = wait;
-        }
-        None
+        Err(wait)
     }
 
     fn send_first(&mut self, id: SenderId, peer_id: PeerId, link: LinkId) -> Option<()> {
-        let stored = self.senders.get_mut(id)?.queue.pop_front()?;
+        let mut stored = self.senders.get_mut(id)?.queue.pop_front()?;
+        let octets = stored.octets();
+        let token = self.in_flight.vacant_key() as u64;
+        let outgoing = outgoing(&stored.terms, token, std::mem::take(&mut stored.bare));
+        let clock = self.clock;
+        let stamping = Stamping { node: &self.node, wait: stored.wait, now: &|| clock.now() };
         let peer = self.peers.get_mut(peer_id)?;
-        let io = peer.io.as_mut()?;
-        let outgoing = Outgoing {
-            tag: DeliveryTag::from(stored.tracker),
-            settled: stored.settled,
-            format: 0,
-            token: self.in_flight.vacant_key() as u64,
-            bare: stored.bare.clone(),
-        };
-        let (node, clock) = (&self.node, self.clock);
-        let sent = io
-            .engine_mut()
-            .send(link, outgoing, |out| stored.write_head(out, node, || clock.now()));
+        let engine = peer.io.as_mut()?.engine_mut();
+        let sent = engine.send(link, outgoing, |out| stored.write_head(out, &stamping));
         peer.wake();
-        let (tracker, octets, put_at) = (stored.tracker, stored.octets(), stored.put_at);
-        if let Err(error) = sent {
+        self.went(id, (peer_id, link), &stored.terms, octets, sent.err());
+        Some(())
+    }
+
+    /// A message was given to its link, which may have refused it.
+    fn went(
+        &mut self,
+        id: SenderId,
+        link: (PeerId, LinkId),
+        terms: &Terms,
+        octets: usize,
+        refused: Option<CommandError>,
+    ) {
+        let (tracker, put_at) = (terms.tracker, terms.put_at);
+        if let Some(error) = refused {
             let error = AmqpError::new(condition::MESSAGE_SIZE_EXCEEDED, error.to_string());
             self.finish(tracker, octets, Status::Rejected(Some(error)));
-            self.note(put_at, false);
-            return Some(());
+            return self.note(put_at, false);
         }
         self.counts.sent += 1;
+        if terms.settled {
+            self.finish(tracker, octets, Status::Settled);
+            return self.note(put_at, true);
+        }
         if let Some(put) = self.outgoing_window.get_mut(tracker) {
             put.is_stored = false;
         }
-        if stored.settled {
-            self.finish(tracker, octets, Status::Settled);
-            self.note(put_at, true);
-        } else {
-            let link = (peer_id, link);
-            self.in_flight.insert(InFlight { tracker, sender: id, link, octets, put_at });
-        }
-        Some(())
+        self.in_flight.insert(InFlight { tracker, sender: id, link, octets, put_at });
     }
 
     /// An outcome came.
@@ -167,7 +241,8 @@ impl State {
     pub(crate) fn abort_sender(&mut self, id: SenderId, error: Error) {
         let Some(sender) = self.senders.remove(id) else { return };
         self.by_address.remove(&sender.address);
-        let stored = sender.queue.iter().map(|stored| (stored.tracker, stored.octets())).collect();
+        let stored =
+            sender.queue.iter().map(|stored| (stored.terms.tracker, stored.octets())).collect();
         let aborted = self.abort(stored, |sent| sent.sender == id);
         // Whoever waits for the sender itself learns it from there.
         let _ = sender.fate.set(error.clone());
@@ -258,4 +333,9 @@ impl State {
         let (messages, unsent) = (self.stored.0, self.unsent());
         format!("{messages} messages have no outcome, {unsent} of them could not be sent{first}")
     }
+}
+
+fn outgoing(terms: &Terms, token: u64, bare: Bytes) -> Outgoing {
+    let tag = DeliveryTag::from(terms.tracker);
+    Outgoing { tag, settled: terms.settled, format: 0, token, bare }
 }

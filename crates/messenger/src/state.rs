@@ -162,10 +162,12 @@ pub(crate) struct State {
     /// Who takes the place of a connection that is gone, and how long to wait before it is made.
     pub(crate) successors: HashMap<PeerId, (PeerId, Duration)>,
     pub(crate) senders: SlotMap<SenderId, Sender>,
-    pub(crate) by_address: HashMap<String, SenderId>,
+    pub(crate) by_address: HashMap<String, SenderId, foldhash::fast::RandomState>,
     pub(crate) subscriptions: SlotMap<SubscriptionId, Subscription>,
     pub(crate) incoming: VecDeque<Received>,
     pub(crate) incoming_window: Window<(Place, Status)>,
+    /// Where bare messages are encoded, used again for each.
+    pub(crate) scratch: Vec<u8>,
     pub(crate) in_flight: Slab<InFlight>,
     pub(crate) outgoing_window: Window<Put>,
     /// Messages and octets that were put and have no outcome.
@@ -198,10 +200,11 @@ impl State {
             hosts: HashMap::new(),
             successors: HashMap::new(),
             senders: SlotMap::with_key(),
-            by_address: HashMap::new(),
+            by_address: HashMap::default(),
             subscriptions: SlotMap::with_key(),
             incoming: VecDeque::new(),
             incoming_window: Window::new(options.incoming_window),
+            scratch: Vec::new(),
             in_flight: Slab::new(),
             outgoing_window: Window::new(options.outgoing_window),
             stored: (0, 0),

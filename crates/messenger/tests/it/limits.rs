@@ -339,3 +339,25 @@ async fn the_send_stamp_says_what_the_message_waited_for() {
         assert_eq!(found.name(), wait);
     }
 }
+
+/// The socket takes each full outbox at once, so that nothing but ourselves sends the rest.
+#[tokio::test]
+async fn what_is_put_beyond_the_outbox_leaves_without_a_word_of_the_peer() {
+    let (receiver, url) = listening(builder("receiver").credit(2000), "q").await;
+    let sender = builder("sender").build();
+    sender.connect(&url).await.unwrap();
+    let how = PutOptions { settled: true, ..PutOptions::default() };
+    let message = Message::data(vec![0; 5000]);
+    for _ in 0..400 {
+        sender.put_with(&url, &message, how).unwrap();
+    }
+    let (mut taken, mut came) = (Vec::new(), 0);
+    while came < 400 {
+        assert_eq!(receiver.get_many(&mut taken, 0), 0);
+        came += receiver.next_many(&mut taken, 7).await.unwrap();
+        came += receiver.get_many(&mut taken, usize::MAX);
+        assert_eq!(came, taken.len());
+    }
+    sender.send().await.unwrap();
+    assert_eq!(sender.counts().settled, 400);
+}

@@ -73,7 +73,7 @@ impl Message {
 
     /// Appends the bare message and the footer.
     pub fn encode_bare(&self, out: &mut Vec<u8>) {
-        if self.properties != Properties::default() {
+        if !self.properties.is_empty() {
             self.properties.encode(out);
         }
         if !self.application_properties.is_empty() {

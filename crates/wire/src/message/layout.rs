@@ -152,6 +152,22 @@ impl Layout {
     }
 }
 
+/// The map of message-annotations of an encoded message, with its constructor; nothing behind it is
+/// looked at. `None`: there is none, or it can't be read.
+pub fn message_annotations(message: &[u8]) -> Option<&[u8]> {
+    let mut r = Reader::new(message);
+    loop {
+        let section = read_section(&mut r).ok()?;
+        if section > section::MESSAGE_ANNOTATIONS {
+            return None;
+        }
+        let value = r.skip().ok()?;
+        if section == section::MESSAGE_ANNOTATIONS {
+            return check_annotations(value).is_ok().then_some(value);
+        }
+    }
+}
+
 /// The sections at the front of a bare message, each with its constructor, as octets.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head<'a> {

@@ -8,5 +8,5 @@ mod layout;
 mod sections;
 
 pub use annotated::{Body, Message};
-pub use layout::{Head, Layout, annotation, section};
+pub use layout::{Head, Layout, annotation, message_annotations, section};
 pub use sections::{Header, Properties, Timestamp};

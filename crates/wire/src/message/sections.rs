@@ -56,6 +56,30 @@ composite! {
     }
 }
 
+impl Properties {
+    /// Whether nothing is said: then the section is left out.
+    pub const fn is_empty(&self) -> bool {
+        matches!(
+            self,
+            Self {
+                message_id: None,
+                user_id: None,
+                to: None,
+                subject: None,
+                reply_to: None,
+                correlation_id: None,
+                content_type: None,
+                content_encoding: None,
+                absolute_expiry_time: None,
+                creation_time: None,
+                group_id: None,
+                group_sequence: None,
+                reply_to_group_id: None,
+            }
+        )
+    }
+}
+
 /// Milliseconds since 1970, UTC (part 1, 1.6.17).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Timestamp(pub i64);
