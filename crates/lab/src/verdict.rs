@@ -33,17 +33,25 @@ pub(crate) fn sentence(
             digits(mean_b)
         );
     };
-    let interval = format!("95 % confidence: {} to {} {unit}", digits(least), digits(greatest));
+    let interval = |least, greatest| {
+        format!("95 % confidence: {} to {} {unit}", digits(least), digits(greatest))
+    };
     if !comparison.is_sure() {
         return format!(
             "no difference that {rounds} rounds can show: {what} {} {unit} with {a}, {} {unit} \
-             with {b}; difference {} {unit} ({interval}; rank test {})",
+             with {b}; difference {} {unit} ({}; rank test {})",
             digits(mean_a),
             digits(mean_b),
             digits(difference),
+            interval(least, greatest),
             chance(p)
         );
     }
+    // Of a difference that is told without its sign.
+    let interval = match difference < 0.0 {
+        true => interval(-greatest, -least),
+        false => interval(least, greatest),
+    };
     let (better, worse, low, high) = match difference < 0.0 {
         true => (b, a, mean_b, mean_a),
         false => (a, b, mean_a, mean_b),
@@ -98,7 +106,8 @@ mod tests {
         let text = verdict(&slow, &fast);
         assert!(text.starts_with("on is faster: mean delay 0.700 ms instead of 22.0 ms with off"));
         assert!(text.contains("31.4 times as fast"), "{text}");
-        assert!(text.ends_with("rank test p = 0.0079)"), "{text}");
+        let end = "difference 21.3 ms (95 % confidence: 19.3 to 23.3 ms; rank test p = 0.0079)";
+        assert!(text.ends_with(end), "{text}");
         assert!(verdict(&fast, &slow).starts_with("off is faster: mean delay 0.700 ms instead of"));
     }
 
