@@ -133,9 +133,10 @@ impl Broker {
             path::check(path, &self.own_name)?;
         }
         let producer = self.producers.get(id);
-        let forward = producer.and_then(|it| self.conns.get(it.conn)?.forward.as_ref());
-        if forward.is_some() {
+        let conn = producer.and_then(|producer| self.conns.get(producer.conn));
+        if let Some(conn) = conn.filter(|conn| conn.forward.is_some()) {
             message.passes(&self.own_name);
+            message.comes_from(&conn.container.id);
         }
         message.publisher = producer.map(|producer| producer.conn);
         let destination = producer.map(|producer| producer.destination.clone());

@@ -14,7 +14,7 @@ use hopline_driver::engine::wire::value::{
 };
 use hopline_driver::engine::wire::{Fields, Symbol, WireError};
 use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, TimelineId, Wait};
-use hopline_driver::timeline::{is_timeline, new_timeline};
+use hopline_driver::timeline::{is_timeline, new_timeline, receive_detail};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Message {
     acquired_before: bool,
     pub(crate) expires: Option<Instant>,
     received: Instant,
+    /// The detail of RECEIVE.
+    via: u8,
     arrived: Option<Instant>,
     deserialized: Instant,
     pub(crate) enqueued: Instant,
@@ -87,6 +89,7 @@ impl Message {
             acquired_before: false,
             expires,
             received: delivery.received,
+            via: 0,
             arrived: delivery.arrived,
             deserialized: delivery.received,
             enqueued: delivery.received,
@@ -202,6 +205,12 @@ impl Message {
     }
 
     /// A broker forwards it.
+    /// It came from another broker, which may be none that stamps.
+    pub(crate) fn comes_from(&mut self, container: &str) {
+        let timeline = self.timeline.clone().and_then(|timeline| self.payload.get(timeline));
+        self.via = timeline.map_or(0, |timeline| receive_detail(timeline, container));
+    }
+
     pub(crate) fn passes(&mut self, broker: &str) {
         let path = path::longer(self.path(), broker);
         let field = (Symbol::from_static(path::ANNOTATION), path);
@@ -311,7 +320,7 @@ impl Message {
             if let Some(arrived) = self.arrived {
                 stamps.stamp(Stage::KernelReceive, 0, arrived);
             }
-            stamps.stamp(Stage::Receive, 0, self.received);
+            stamps.stamp(Stage::Receive, self.via, self.received);
             stamps.stamp(Stage::Deserialize, 0, self.deserialized);
             stamps.stamp(Stage::Enqueue, 0, self.enqueued);
             stamps.stamp(Stage::Dequeue, self.wait.code(), dequeued);

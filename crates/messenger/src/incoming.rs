@@ -8,8 +8,8 @@ use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::wire::codec::{Reader, read_binary};
 use hopline_driver::engine::wire::message::{Layout, Message, annotation, message_annotations};
 use hopline_driver::engine::{Delivery, LinkId};
-use hopline_driver::timeline::{ANNOTATION, Appender, Instant, MAX_NAME_OCTETS, Stage};
-use hopline_driver::timeline::{Timeline, UNSTAMPED_PEER, is_timeline};
+use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, Timeline};
+use hopline_driver::timeline::{is_timeline, receive_detail};
 use std::sync::Arc;
 
 /// Which delivery of which link.
@@ -75,15 +75,16 @@ impl Received {
     }
 
     /// The timeline with our own stamps: KERNEL_RECEIVE if the kernel told it, RECEIVE, DESERIALIZE
-    /// (the frame; sections are decoded when
-    /// asked for), QUEUE_EVENT, NEXT_EVENT; before them FOREIGN_INGRESS and FOREIGN_SENT, where a
-    /// broker of another make has left its own annotations (`x-opt-ingress-time` and the like).
-    /// The detail of RECEIVE is [`UNSTAMPED_PEER`] if the peer is not the node that stamped last,
-    /// going by its container-id. `None`: the message carries no timeline that can be read. With
+    /// (the frame; sections are decoded when asked for), QUEUE_EVENT, NEXT_EVENT; before them
+    /// FOREIGN_INGRESS and FOREIGN_SENT, where a broker of another make has left its own
+    /// annotations (`x-opt-ingress-time` and the like). The detail of RECEIVE is
+    /// [`UNSTAMPED_PEER`](hopline_driver::timeline::UNSTAMPED_PEER) if the peer is not the node
+    /// that stamped last, going by its container-id. `None`: the message carries no timeline that
+    /// can be read. With
     /// [`Sampling::Off`](crate::Sampling::Off) our own stamps are left out.
     pub fn timeline(&self) -> Option<Timeline> {
         let (carried, foreign) = self.carried()?;
-        let via = if self.is_from_last_node(carried) { 0 } else { UNSTAMPED_PEER };
+        let via = receive_detail(carried, &self.sender);
         let mut octets = carried.to_vec();
         if let Some(node) = &self.node {
             let mut stamps = Appender::new(&mut octets, 0)?;
@@ -98,15 +99,6 @@ impl Received {
             stamps.stamp(Stage::NextEvent, 0, self.taken_at);
         }
         Timeline::parse(&octets).ok()
-    }
-
-    /// Whether the peer is the node that stamped last. The container-ids of messengers are their
-    /// names and something random.
-    fn is_from_last_node(&self, carried: &[u8]) -> bool {
-        let Ok(timeline) = Timeline::parse(carried) else { return true };
-        let Some(last) = timeline.nodes.last() else { return true };
-        let Some(rest) = self.sender.strip_prefix(last.name.as_str()) else { return false };
-        rest.is_empty() || rest.starts_with('-') || last.name.len() + 4 > MAX_NAME_OCTETS
     }
 
     /// Whether something is under the timeline's name, readable or not.

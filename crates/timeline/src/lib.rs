@@ -55,7 +55,7 @@ pub use id::TimelineId;
 pub use instant::Instant;
 pub use journey::{Delay, Reading, Span, Unmeasured};
 pub use node::{ClockDomain, ClockKind, MAX_NAME_OCTETS, Node};
-pub use stage::{Stage, UNSTAMPED_PEER, Wait};
+pub use stage::{Stage, UNSTAMPED_PEER, Wait, receive_detail};
 pub use timeline::{Reserved, Stamp, Timeline};
 
 /// The message annotation that carries the timeline, an AMQP symbol.

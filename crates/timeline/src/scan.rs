@@ -93,7 +93,6 @@ pub(crate) fn count_stamps(octets: &[u8]) -> usize {
 
 /// What follows the length octet of the last node record before the first octet that cannot be
 /// read.
-#[cfg(feature = "fe2o3")]
 pub(crate) fn last_node(octets: &[u8]) -> Option<&[u8]> {
     let (_, records) = Header::split(octets).ok()?;
     let nodes = records.filter_map(|record| match record {

@@ -1,3 +1,5 @@
+use crate::node::{MAX_NAME_OCTETS, Node};
+use crate::scan::last_node;
 use std::borrow::Cow;
 
 /// The point of a message's way at which a stamp is taken.
@@ -128,6 +130,22 @@ impl Stage {
 /// node that stamped last, so that it came by way of a node which does not stamp.
 pub const UNSTAMPED_PEER: u8 = 1;
 
+/// The detail octet for the [`Stage::Receive`] stamp of a message that came from the container
+/// `peer` and carries the timeline `octets`: [`UNSTAMPED_PEER`], or 0 if the peer is the node that
+/// stamped last, or none has.
+///
+/// A container is a node if its id is the node's name, or that and something behind a `-`, as
+/// messengers have it. Names that were cut are compared as far as they go.
+pub fn receive_detail(octets: &[u8], peer: &str) -> u8 {
+    let last = last_node(octets).and_then(|content| Node::parse(content, 0).ok());
+    let Some(Node { name, .. }) = last else { return 0 };
+    let is_whole = name.len() + char::MAX.len_utf8() <= MAX_NAME_OCTETS;
+    match peer.strip_prefix(name.as_str()) {
+        Some(rest) if rest.is_empty() || rest.starts_with('-') || !is_whole => 0,
+        _ => UNSTAMPED_PEER,
+    }
+}
+
 /// What a message waited for: the detail octet of a [`Stage::Dequeue`] or [`Stage::Send`] stamp.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
 #[repr(u8)]
@@ -221,5 +239,25 @@ mod tests {
         assert_eq!(Stage::from_code(0), None);
         assert_eq!(Stage::from_code(0x7f), None);
         assert_eq!(Wait::from_code(6), None);
+    }
+
+    #[test]
+    fn a_peer_is_known_by_the_name_of_the_node_that_stamped_last() {
+        let timeline = |name: &str| {
+            let mut octets = Vec::new();
+            crate::new_timeline(crate::TimelineId::default(), &mut octets);
+            let node = Node::new(name, crate::ClockDomain::default()).record();
+            crate::Appender::new(&mut octets, 0).unwrap().node(&node);
+            octets
+        };
+        let long = "n".repeat(70);
+        for peer in ["b", "b-0af7"] {
+            assert_eq!(receive_detail(&timeline("b"), peer), 0, "{peer}");
+        }
+        for peer in ["", "c", "broker"] {
+            assert_eq!(receive_detail(&timeline("b"), peer), UNSTAMPED_PEER, "{peer}");
+        }
+        assert_eq!(receive_detail(&timeline(&long), &long), 0, "its name was cut");
+        assert_eq!(receive_detail(&[], "b"), 0, "nobody has stamped");
     }
 }

@@ -3,10 +3,11 @@
 use crate::support::{
     Broker, Client, PATIENCE, body, config, decoded, last_hop, text, timed, timeline,
 };
-use hopline_broker::{Config, Direction, ForwardConfig, ListenerConfig, NodeConfig, User};
+use hopline_broker::{Config, Direction, ForwardConfig, ListenerConfig, NodeConfig};
+use hopline_broker::{Sampling, User};
 use hopline_driver::engine::Delivery;
 use hopline_driver::engine::wire::DeliveryState;
-use hopline_driver::timeline::Stage;
+use hopline_driver::timeline::{Stage, Stamp, UNSTAMPED_PEER};
 use hopline_driver::{Reconnect, SocketOptions};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -116,6 +117,24 @@ async fn a_timeline_grows_by_each_broker() {
     assert!(sends.count() >= 3, "each hop has its SEND");
     assert!(last_hop(&timeline).iter().all(|stamp| stamp.at.is_some()));
     assert_eq!(decoded(&delivery).octets().unwrap(), "m");
+}
+
+#[tokio::test]
+async fn what_comes_from_a_broker_that_does_not_stamp_says_so() {
+    for (timelines, detail) in [(Sampling::Carried, 0), (Sampling::Off, UNSTAMPED_PEER)] {
+        let there = Broker::start(Config { timelines, ..named("there") });
+        let mut b = Client::open(&there).await;
+        let sender = b.sender("r").await;
+        b.send(sender, &timed("m")).await;
+        let incoming = forward(Direction::In, "q", there.address(), "r");
+        let here = Broker::start(with(named("here"), [incoming]));
+        let mut a = Client::open(&here).await;
+        let receiver = a.receiver("q", 1).await;
+        let timeline = timeline(&a.receive(receiver).await);
+        let received = |stamp: &&Stamp| stamp.stage == Stage::Receive.code();
+        let last = timeline.stamps.iter().rfind(received).unwrap();
+        assert_eq!(last.detail, detail, "{timelines:?}");
+    }
 }
 
 /// Takes whatever comes until all numbers were there; returns how often each came.
