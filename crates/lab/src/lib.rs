@@ -10,7 +10,7 @@
 //!   [variants](Variant) of the settings.
 //! - [`buffers`]: sizes of socket buffers, and how many messages share a write.
 //! - [`hops`]: chains of brokers, and what each one more of them costs.
-//! - [`bench`]: the broker against a raw relay, and against others.
+//! - [`mod@bench`]: the broker against a raw relay, and against others.
 //!
 //! Everything is bounded: rounds, messages and seconds by the limits that the settings name, and
 //! each run by a deadline after which its processes are killed.
