@@ -14,7 +14,7 @@ use crate::gallery::Gallery;
 use crate::input::{Line, Lines, STDIN_NAME};
 use crate::log::Log;
 use crate::output::Format;
-use crate::record;
+use crate::record::Reader;
 use crate::report::Report;
 use crate::traces::Wanted;
 
@@ -64,7 +64,9 @@ fn begins_with_kernel(path: &Path) -> bool {
         return false;
     };
     (0..LINES).any(|_| match lines.next() {
-        Some(Ok(Line::Complete(text))) => matches!(record::parse(text), Ok(Record::Kernel(_))),
+        Some(Ok(Line::Complete(text))) => {
+            matches!(Record::parse_line(text), Ok(Record::Kernel(_)))
+        }
         _ => false,
     })
 }
@@ -106,7 +108,7 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     let exported = options.wanted.exported || options.exports.want_traces();
     let report = Report::new(Wanted { exported, ..options.wanted.clone() })?;
-    let mut reading = Reading { report, log: Log::new(log), unread: false };
+    let mut reading = Reading::new(report, log);
     reading.report.set_late(options.late);
     reading.report.gallery = options.exports.html.as_ref().map(|_| Gallery::new());
     let hlog = options.exports.hlog.as_deref();
@@ -134,7 +136,7 @@ pub fn compare(
 ) -> Result<Outcome, Error> {
     let mut read = |path: &Path| {
         let report = Report::new(Wanted::default())?;
-        let mut reading = Reading { report, log: Log::new(&mut log), unread: false };
+        let mut reading = Reading::new(report, &mut log);
         // Not the standard input, which can't be read twice: a file named so.
         reading.read_all(&[Path::new(".").join(path)], io::empty());
         Ok(reading.finish())
@@ -154,11 +156,16 @@ pub fn compare(
 
 struct Reading<W> {
     report: Report,
+    reader: Reader,
     log: Log<W>,
     unread: bool,
 }
 
 impl<W: Write> Reading<W> {
+    fn new(report: Report, log: W) -> Self {
+        Self { report, reader: Reader::default(), log: Log::new(log), unread: false }
+    }
+
     fn read_all(&mut self, files: &[PathBuf], mut stdin: impl Read) {
         let only_stdin = [PathBuf::from(STDIN_NAME)];
         let files = if files.is_empty() { &only_stdin[..] } else { files };
@@ -212,7 +219,7 @@ impl<W: Write> Reading<W> {
 
     fn add(&mut self, text: &[u8]) -> Result<(), TimelineError> {
         self.report.counts.lines += 1;
-        record::parse(text).and_then(|record| self.report.add(record))
+        self.reader.read(text).and_then(|record| self.report.add(record))
     }
 
     fn malformed(&mut self, name: &str, number: u64, what: &impl Display) {

@@ -26,10 +26,17 @@ impl FromStr for TimelineId {
 
 /// The 16 octets that 32 hexadecimal digits stand for.
 pub(crate) fn parse_hex(text: &str) -> Option<[u8; 16]> {
-    // from_str_radix alone would take a leading plus sign.
-    let digits_only = text.len() == 32 && text.bytes().all(|octet| octet.is_ascii_hexdigit());
-    let number = u128::from_str_radix(text, 16).ok().filter(|_| digits_only)?;
-    Some(number.to_be_bytes())
+    let digit =
+        |octet: u8| char::from(octet).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let pairs: &[[u8; 2]; 16] = pairs.try_into().ok()?;
+    let mut octets = [0; 16];
+    for (octet, [high, low]) in octets.iter_mut().zip(pairs) {
+        *octet = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(octets)
 }
 
 #[cfg(test)]
