@@ -204,13 +204,13 @@ impl Message {
         self.path.clone().and_then(|path| self.payload.get(path))
     }
 
-    /// A broker forwards it.
     /// It came from another broker, which may be none that stamps.
     pub(crate) fn comes_from(&mut self, container: &str) {
         let timeline = self.timeline.clone().and_then(|timeline| self.payload.get(timeline));
         self.via = timeline.map_or(0, |timeline| receive_detail(timeline, container));
     }
 
+    /// A broker forwards it.
     pub(crate) fn passes(&mut self, broker: &str) {
         let path = path::longer(self.path(), broker);
         let field = (Symbol::from_static(path::ANNOTATION), path);
