@@ -26,9 +26,13 @@ pub(crate) struct Args {
     /// TCP_NODELAY of all listeners and the connections that they accept
     #[arg(long, value_name = "on|off")]
     nodelay: Option<Switch>,
-    /// Which instants the kernels of listeners are asked for: off or receive (Linux)
+    /// Which instants the kernels of listeners are asked for: off, receive, all, or 1/N of the
+    /// messages sent (Linux); those of sent messages need --side-records
     #[arg(long, value_name = "WHICH")]
     kernel_timestamps: Option<String>,
+    /// Where what the kernel tells of sent messages goes: off, a file, or the address $timeline
+    #[arg(long, value_name = "WHERE")]
+    side_records: Option<String>,
     /// The container-id, and the name in timelines
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -68,6 +72,7 @@ impl Args {
             listen: self.listen.clone(),
             nodelay: self.nodelay.map(|switch| switch == Switch::On),
             kernel_timestamps: self.kernel_timestamps.clone(),
+            side_records: self.side_records.clone(),
             name: self.name.clone(),
             timelines: self.timelines.clone(),
         }

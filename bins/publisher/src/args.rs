@@ -62,9 +62,13 @@ pub(crate) struct Args {
     /// Which messages carry a timeline: all, 1/N, or off.
     #[arg(long, value_name = "all|1/N|off", default_value = "all", value_parser = sampling)]
     pub(crate) timelines: Timelines,
-    /// Which instants our kernel is asked for: off or receive (Linux).
+    /// Which instants our kernel is asked for: off, receive, all, or 1/N of the messages (Linux);
+    /// those of sent messages go to --side-records.
     #[arg(long, value_name = "WHICH", default_value = "off")]
     pub(crate) kernel_timestamps: KernelTimestamps,
+    /// Write what our kernel tells of sent messages to a file, a JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) side_records: Option<PathBuf>,
     /// Who stamps.
     #[arg(long, value_name = "NAME", default_value = "publisher")]
     pub(crate) name: String,

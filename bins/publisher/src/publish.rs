@@ -5,10 +5,11 @@ use crate::body::Bodies;
 use crate::schedule::Schedule;
 use crate::summary::Summary;
 use bytes::Bytes;
-use hopline_messenger::driver::Clock;
+use hopline_messenger::driver::{Clock, KernelTimestamps, SideFile, SideRecords};
 use hopline_messenger::{Body, Header, Message, Messenger, PutOptions, Sampling, SocketOptions};
 use hopline_messenger::{Symbol, Value};
 use hopline_timeline::Instant;
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -41,6 +42,7 @@ struct Run<'a> {
     message: Message,
     bodies: Bodies,
     summary: Summary,
+    side: Option<SideFile>,
     start: Instant,
     put: u64,
     said: Instant,
@@ -51,7 +53,13 @@ impl<'a> Run<'a> {
         if args.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             return Err("--rate must be above 0".into());
         }
-        let messengers: Vec<_> = (0..args.connections.max(1)).map(|n| messenger(args, n)).collect();
+        let side = args.side_records.as_deref().map(|path| side_file(path, args)).transpose()?;
+        if side.is_none() && matches!(args.kernel_timestamps, KernelTimestamps::OneIn(_)) {
+            return Err("the kernel's stamps of what is sent need --side-records FILE".into());
+        }
+        let records = side.as_ref().map(SideFile::records);
+        let messengers = (0..args.connections.max(1)).map(|n| messenger(args, n, records));
+        let messengers: Vec<_> = messengers.collect();
         for messenger in &messengers {
             messenger.connect(&args.url).await.map_err(|error| error.to_string())?;
         }
@@ -69,6 +77,7 @@ impl<'a> Run<'a> {
             message: template(args),
             bodies,
             summary: Summary::new(args.rate, args.settled),
+            side,
             start,
             put: 0,
             said: start,
@@ -187,11 +196,18 @@ impl<'a> Run<'a> {
         let counts = self.messengers.iter().map(Messenger::counts);
         self.summary.end(counts, (self.put, wanted), took, failure);
         self.summary.connections(self.messengers.iter().flat_map(Messenger::take_accounts));
+        if let Some(file) = self.side {
+            self.summary.side_records(file.finish());
+        }
         Ok(self.summary)
     }
 }
 
-fn messenger(args: &Args, n: usize) -> Messenger {
+fn side_file(path: &Path, args: &Args) -> Result<SideFile, String> {
+    SideFile::create(path, &args.name).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn messenger(args: &Args, n: usize, records: Option<&SideRecords>) -> Messenger {
     let name = if n == 0 { args.name.clone() } else { format!("{}-{}", args.name, n + 1) };
     let window = args.window.max(1);
     let options = SocketOptions {
@@ -212,6 +228,10 @@ fn messenger(args: &Args, n: usize) -> Messenger {
             Timelines::OneIn(n) => Sampling::OneIn(n),
             Timelines::Off => Sampling::Off,
         });
+    let builder = match records {
+        Some(records) => builder.side_records(records.clone()),
+        None => builder,
+    };
     match &args.ca {
         Some(file) => builder.ca(file).build(),
         None => builder.build(),

@@ -2,8 +2,9 @@
 
 use hdrhistogram::Histogram;
 use hopline_messenger::Counts;
-use hopline_messenger::timeline::record::ConnectionRecord;
+use hopline_messenger::timeline::record::{ConnectionRecord, SideSummaryRecord};
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 /// One hour in nanoseconds: the longest delay that is told apart.
@@ -26,6 +27,7 @@ pub(crate) struct Summary {
     took: Duration,
     failure: Option<String>,
     connections: Vec<ConnectionRecord>,
+    side_records: Option<SideSummaryRecord>,
 }
 
 impl Summary {
@@ -41,6 +43,7 @@ impl Summary {
             took: Duration::ZERO,
             failure: None,
             connections: Vec::new(),
+            side_records: None,
         }
     }
 
@@ -76,6 +79,16 @@ impl Summary {
     /// The accounts of the connections that were used.
     pub(crate) fn connections(&mut self, accounts: impl Iterator<Item = ConnectionRecord>) {
         self.connections.extend(accounts);
+    }
+
+    /// How many side records were written.
+    pub(crate) fn side_records(&mut self, written: io::Result<SideSummaryRecord>) {
+        match written {
+            Ok(written) => self.side_records = Some(written),
+            Err(error) => {
+                self.failure.get_or_insert_with(|| format!("side records were lost: {error}"));
+            }
+        }
     }
 
     /// What passed over the first of the connections, for people who look closer.
@@ -129,6 +142,9 @@ impl fmt::Display for Summary {
         }
         if self.beyond > 0 {
             write!(f, "\n{} delays out of range, not in the percentiles", self.beyond)?;
+        }
+        if let Some(SideSummaryRecord { records, dropped, .. }) = &self.side_records {
+            write!(f, "\nside records {records}, dropped for want of room {dropped}")?;
         }
         if let Some(failure) = &self.failure {
             write!(f, "\nfailed: {failure}")?;

@@ -44,7 +44,8 @@ pub(crate) struct Args {
     /// TCP_NODELAY on our socket.
     #[arg(long, value_name = "on|off", default_value = "on")]
     pub(crate) nodelay: Switch,
-    /// Which instants our kernel is asked for: off or receive (Linux).
+    /// Which instants our kernel is asked for: off or receive (Linux); all, for programs that send,
+    /// is the same as receive here.
     #[arg(long, value_name = "WHICH", default_value = "off")]
     pub(crate) kernel_timestamps: KernelTimestamps,
     /// Who stamps.

@@ -9,6 +9,7 @@ use crate::lifetime::Lifetime;
 use crate::links::Container;
 use crate::node::Node;
 use crate::outbound::Consumer;
+use crate::side::check_target;
 use crate::subscription::{Subscriber, has};
 use crate::termini::Owned;
 use crate::{ConnId, ProducerId, QueueId, TerminusId};
@@ -130,6 +131,7 @@ impl Broker {
             }
             (None, false) => Ok((Destination::Anonymous, None)),
             (Some(address), false) => {
+                check_target(address)?;
                 let (node, capabilities) = self.find_node(address, &asked)?;
                 target.capabilities = capabilities;
                 let destination = match node {

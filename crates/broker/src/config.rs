@@ -23,10 +23,24 @@ pub struct Config {
     pub limits: Limits,
     /// What queues and topics are like.
     pub nodes: NodeConfig,
+    /// Where what the kernel tells of sent messages goes. Nowhere by default.
+    pub side_records: SideSink,
     /// Which messages are stamped. Those that carry a timeline by default.
     pub timelines: Sampling,
     /// How long a stop waits for peers to close. 5 s by default.
     pub stop_timeout: Duration,
+}
+
+/// Where side records go (`docs/timeline.md`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SideSink {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// To whoever consumes from the address `$timeline`.
+    Timeline,
+    /// To this file, which is emptied first.
+    File(PathBuf),
 }
 
 /// One address to listen on.
@@ -158,6 +172,7 @@ impl Default for Config {
             anonymous: true,
             limits: Limits::default(),
             nodes: NodeConfig::default(),
+            side_records: SideSink::Off,
             timelines: Sampling::Carried,
             stop_timeout: Duration::from_secs(5),
         }

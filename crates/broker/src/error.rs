@@ -10,6 +10,14 @@ pub enum Error {
         /// What the driver said.
         source: hopline_driver::Error,
     },
+    /// The file of side records can't be made.
+    #[error("side records can't be written to {}: correct side_records", path.display())]
+    SideRecords {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Nothing to listen on.
     #[error("no listener is configured; give --listen HOST:PORT or a [[listener]] in the file")]
     NoListener,

@@ -6,6 +6,7 @@ use crate::forward::path;
 use crate::message::{Message, to_address};
 use crate::node::Node;
 use crate::queue::Queue;
+use crate::side::check_target;
 use crate::termini::Owned;
 use crate::{ConnId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::outcome::{Modified, Rejected};
@@ -177,12 +178,13 @@ impl Broker {
     fn relay(&mut self, delivery: &Delivery) -> Result<Route, AmqpError> {
         let to = to_address(&delivery.payload).map_err(|error| AmqpError::from(&error))?;
         let to = to.unwrap_or_default();
-        let resolved = self.resolve(&to, false).map_err(|mut error| {
-            let tag = bytes::Bytes::copy_from_slice(delivery.tag.as_slice());
-            let key = Symbol::from_static("delivery-tag");
-            error.info = Some(Fields(vec![(key, Value::Binary(tag))]));
-            error
-        })?;
+        let resolved =
+            check_target(&to).and_then(|()| self.resolve(&to, false)).map_err(|mut error| {
+                let tag = bytes::Bytes::copy_from_slice(delivery.tag.as_slice());
+                let key = Symbol::from_static("delivery-tag");
+                error.info = Some(Fields(vec![(key, Value::Binary(tag))]));
+                error
+            })?;
         Ok(match resolved {
             Node::Queue(queue) => Route::Queue(queue),
             Node::Topic => Route::Topic(to.into()),

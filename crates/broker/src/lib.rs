@@ -41,6 +41,7 @@ mod queue;
 mod selector;
 mod server;
 pub mod settings;
+mod side;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod subscription;
@@ -49,7 +50,7 @@ mod transaction;
 mod users;
 
 pub use config::{
-    Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
+    Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, SideSink, TlsFiles, User,
 };
 pub use error::Error;
 pub use forward::{Direction, ForwardConfig};

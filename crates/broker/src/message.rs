@@ -6,13 +6,13 @@ use crate::groups::LOOSE;
 use crate::selector::Subject;
 use crate::{ConnId, ConsumerId};
 use bytes::Bytes;
-use hopline_driver::engine::Delivery;
 use hopline_driver::engine::wire::codec::{Decode, Encode, Reader, code};
 use hopline_driver::engine::wire::message::{Head, Header, Layout, Timestamp, annotation, section};
 use hopline_driver::engine::wire::value::{
     finish_binary32, finish_map32, start_binary32, start_map32,
 };
 use hopline_driver::engine::wire::{Fields, Symbol, WireError};
+use hopline_driver::engine::{Delivery, Slot};
 use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, TimelineId, Wait};
 use hopline_driver::timeline::{is_timeline, new_timeline, receive_detail};
 use std::ops::Range;
@@ -235,7 +235,7 @@ impl Message {
         node: &[u8],
         (dequeued, republished): (Instant, Instant),
         now: impl Fn() -> Instant,
-    ) -> Option<usize> {
+    ) -> Option<Slot> {
         self.write_header(out, dequeued);
         if !self.is_timed() && self.added.is_none() {
             if let Some(map) = self.annotations.clone() {
@@ -305,7 +305,7 @@ impl Message {
         node: &[u8],
         (dequeued, republished): (Instant, Instant),
         now: impl Fn() -> Instant,
-    ) -> Option<usize> {
+    ) -> Option<Slot> {
         Symbol::from_static(ANNOTATION).encode(out);
         let start = start_binary32(out);
         match (&self.timeline, self.new_timeline) {
@@ -329,7 +329,7 @@ impl Message {
             stamps.stamp(Stage::Send, 0, Instant::UNFILLED)
         });
         finish_binary32(out, start);
-        slot
+        slot.map(|instant| Slot { timeline: start, instant })
     }
 }
 

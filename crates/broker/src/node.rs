@@ -3,6 +3,7 @@
 use crate::broker::Broker;
 use crate::lifetime::Lifetime;
 use crate::queue::Queue;
+use crate::side;
 use crate::termini::Owned;
 use crate::{ConnId, ConsumerId, ProducerId, QueueId, TerminusId};
 use hopline_driver::engine::wire::{AmqpError, condition};
@@ -81,7 +82,8 @@ impl Broker {
     }
 
     fn check_address(&self, address: &str) -> Result<(), AmqpError> {
-        if address.is_empty() || address.starts_with('$') {
+        let is_side = address == side::ADDRESS && self.topics.contains_key(address);
+        if address.is_empty() || address.starts_with('$') && !is_side {
             let text = format!("there is no node {address:?}");
             return Err(AmqpError::new(condition::NOT_FOUND, text));
         }

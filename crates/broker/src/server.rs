@@ -4,11 +4,12 @@ use crate::broker::Broker;
 use crate::config::{Config, ListenerConfig};
 use crate::forward::{self, Forward};
 use crate::places::{Place, Places};
+use crate::side::{self, Side};
 use crate::users::Users;
 use crate::{ConnId, Error};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Connection};
-use hopline_driver::{Clock, Io, KernelTimestamps, Listener, ServerTls, Socket};
+use hopline_driver::{Clock, Io, KernelTimestamps, Listener, ServerTls, SideRecords, Socket};
 use hopline_driver::{Transport, Waiter, listen};
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -28,6 +29,7 @@ const SWEEP: Duration = Duration::from_millis(250);
 pub struct Server {
     config: Config,
     listeners: Vec<(Listener, Option<Tls>)>,
+    side: Side,
 }
 
 struct Tls(ServerTls);
@@ -51,7 +53,8 @@ impl Server {
     /// Opens the listeners and logs each with the socket options in force.
     ///
     /// # Errors
-    /// No listener, or one that can't be had: its address, and what to do.
+    /// No listener, or one that can't be had: its address, and what to do. The file of side records
+    /// can't be made.
     pub async fn bind(config: Config) -> Result<Self, Error> {
         if config.listeners.is_empty() {
             return Err(Error::NoListener);
@@ -67,7 +70,8 @@ impl Server {
             }
             listeners.push((listener, tls));
         }
-        Ok(Self { config, listeners })
+        let side = Side::open(&config)?;
+        Ok(Self { config, listeners, side })
     }
 
     /// Where it listens.
@@ -81,7 +85,7 @@ impl Server {
     /// # Errors
     /// None at present.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<Stopped, Error> {
-        let shared = Rc::new(Shared::new(self.config));
+        let shared = Rc::new(Shared::new(self.config, self.side.records()));
         let local = LocalSet::new();
         let accepting: Vec<_> = self
             .listeners
@@ -89,6 +93,14 @@ impl Server {
             .map(|(listener, tls)| local.spawn_local(accept(shared.clone(), listener, tls)))
             .collect();
         local.spawn_local(sweep(shared.clone()));
+        let side_file = match self.side {
+            Side::Off => None,
+            Side::File(file) => Some(file),
+            Side::Timeline(_, reader) => {
+                local.spawn_local(side::publish(shared.clone(), reader));
+                None
+            }
+        };
         for forward in shared.forwards() {
             local.spawn_local(forward::run(shared.clone(), forward));
         }
@@ -97,6 +109,12 @@ impl Server {
         accepting.iter().for_each(JoinHandle::abort);
         let patience = shared.broker.borrow().config.stop_timeout;
         let stopped = local.run_until(stop_all(&shared, patience)).await;
+        if let Some(file) = side_file {
+            match file.finish() {
+                Ok(written) => tracing::info!(?written, "side records"),
+                Err(error) => tracing::error!(%error, "side records were lost"),
+            }
+        }
         if stopped.messages > 0 {
             tracing::warn!(
                 messages = stopped.messages,
@@ -123,10 +141,13 @@ pub(crate) struct Shared {
     places: Rc<Places>,
     /// No connection is made any more.
     pub(crate) stopping: Cell<bool>,
+    /// Connections that are over, but for the peer's last octets.
+    ending: Cell<usize>,
+    pub(crate) side: Option<SideRecords>,
 }
 
 impl Shared {
-    fn new(config: Config) -> Self {
+    fn new(config: Config, side: Option<SideRecords>) -> Self {
         Self {
             engine: engine_config(&config),
             authenticator: Arc::new(Users::new(&config.users, config.anonymous)),
@@ -135,6 +156,8 @@ impl Shared {
                 config.limits.connections_per_address,
             )),
             stopping: Cell::new(false),
+            ending: Cell::new(0),
+            side,
             broker: RefCell::new(Broker::new(config)),
         }
     }
@@ -222,7 +245,7 @@ async fn serve(shared: Rc<Shared>, accepted: Accepted) {
     let engine = Connection::server(shared.engine.clone(), authenticator, since);
     let socket = Arc::new(socket);
     let mut io = Io::new(engine, socket.clone(), transport);
-    io.use_kernel_timestamps(stamps);
+    io.use_kernel_timestamps(stamps, shared.side.as_ref());
     let (id, wake) = shared.broker.borrow_mut().add(io);
     drive(&shared, (id, &wake), &socket, &peer).await;
 }
@@ -234,7 +257,8 @@ pub(crate) async fn drive(
     socket: &Socket,
     peer: &dyn Display,
 ) {
-    let mut waiter = Waiter::default();
+    let waiter = shared.broker.borrow().conns.get(id).map(|conn| Waiter::of(&conn.io));
+    let mut waiter = waiter.unwrap_or_default();
     loop {
         let wanted = shared.broker.borrow().conns.get(id).map(|conn| {
             let interest = (conn.io.wants_read(), conn.io.wants_write());
@@ -260,7 +284,9 @@ pub(crate) async fn drive(
                 let account = account.to_string().replace("\n ", ";");
                 tracing::debug!(%peer, account, "connection over");
             }
-            return io.close().await;
+            shared.ending.update(|connections| connections + 1);
+            io.close().await;
+            return shared.ending.update(|connections| connections - 1);
         }
         // Readiness that is there already suspends nobody: without this a peer that sends
         // without a pause would keep the others from their turn.
@@ -282,7 +308,7 @@ async fn sweep(shared: Rc<Shared>) {
 async fn stop_all(shared: &Rc<Shared>, patience: Duration) -> Stopped {
     shared.broker.borrow_mut().close_all();
     let all_gone = async {
-        while !shared.broker.borrow().conns.is_empty() {
+        while !shared.broker.borrow().conns.is_empty() || shared.ending.get() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

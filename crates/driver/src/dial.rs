@@ -60,9 +60,7 @@ pub async fn dial(
         }
     }
     let engine = Connection::client(config, sasl(url), Clock.now());
-    let mut io = Io::new(engine, Arc::new(socket), transport);
-    io.use_kernel_timestamps(options.kernel_timestamps);
-    Ok(io)
+    Ok(Io::new(engine, Arc::new(socket), transport))
 }
 
 fn sasl(url: &Url) -> ClientSasl {

@@ -3,13 +3,14 @@
 use crate::engine::Connection;
 use crate::held::{self, Held, held_back};
 use crate::line::Line;
+use crate::sent::{Gate, Sent};
 use crate::spare;
 use crate::stamps::Stamps;
-use crate::{Clock, EffectiveOptions, KernelTimestamps, Transport, tcp_record};
+use crate::{Clock, EffectiveOptions, KernelTimestamps, SideRecords, Transport, tcp_record};
 use hopline_timeline::record::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema};
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -79,6 +80,7 @@ pub struct Io {
     counters: Counters,
     held: Option<Held>,
     stamps: Option<Box<Stamps>>,
+    sent: Option<Box<Sent>>,
     /// Octets that each flush writes apart, before the rest.
     head: Option<NonZeroUsize>,
 }
@@ -98,8 +100,8 @@ impl Io {
     fn over(engine: Connection, line: Line) -> Self {
         let counters = Counters::default();
         let (ended, blocked, full, held) = (false, false, false, None);
-        let (stamps, head) = (None, None);
-        Self { engine, line, clock: Clock, ended, blocked, full, counters, held, stamps, head }
+        let (stamps, sent, head, clock) = (None, None, None, Clock);
+        Self { engine, line, clock, ended, blocked, full, counters, held, stamps, sent, head }
     }
 
     /// Lets each flush write the first `octets` apart from the rest, as a program does that writes
@@ -110,23 +112,44 @@ impl Io {
     }
 
     /// Asks the kernel for its stamps from here on; to be called before anything is written. Where
-    /// it can't be had the log says so, once, and all else works.
-    pub fn use_kernel_timestamps(&mut self, wanted: KernelTimestamps) {
-        if wanted == KernelTimestamps::Off {
+    /// they can't be had the log says so, once, and all else works. What the kernel tells of sent
+    /// messages goes to `side`: its stamps, if they are wanted, and in any case why it held a
+    /// message back.
+    pub fn use_kernel_timestamps(&mut self, wanted: KernelTimestamps, side: Option<&SideRecords>) {
+        if wanted == KernelTimestamps::Off && side.is_none() {
             return;
         }
-        match self.stamps() {
-            Ok(stamps) => self.stamps = Some(Box::new(stamps)),
-            Err(why) => TOLD.call_once(|| {
+        if let Err(why) = self.ask_kernel(wanted, side) {
+            TOLD.call_once(|| {
                 tracing::warn!("no kernel timestamps on some connections: {why}");
-            }),
+            });
         }
     }
 
-    fn stamps(&self) -> io::Result<Stamps> {
+    fn ask_kernel(
+        &mut self,
+        wanted: KernelTimestamps,
+        side: Option<&SideRecords>,
+    ) -> io::Result<()> {
         let why = "within TLS no octet of a message is one of the socket";
         let socket = self.line.plain_socket();
-        Stamps::enable(socket.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, why))?)
+        let socket = socket.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, why))?;
+        if wanted != KernelTimestamps::Off {
+            self.stamps = Some(Box::new(Stamps::enable(socket)?));
+        }
+        let Some(side) = side.cloned() else { return Ok(()) };
+        let (sent, one_in) = match wanted {
+            KernelTimestamps::OneIn(n) => (Sent::stamped(side, socket)?, n),
+            _ => (Sent::held_only(side, socket), NonZeroU32::MIN),
+        };
+        self.sent = Some(Box::new(sent));
+        self.engine.outbox().follow(one_in);
+        Ok(())
+    }
+
+    /// Where to wait for room in the socket, if not at the socket itself.
+    pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
+        self.sent.as_ref()?.gate()
     }
 
     /// The engine.
@@ -175,6 +198,7 @@ impl Io {
             node: node.to_owned(),
             local: name(socket.local_addr()),
             peer: name(socket.peer_addr()),
+            nodelay: socket.nodelay().ok(),
             io: IoRecord {
                 reads: calls.reads,
                 octets_read: calls.octets_read,
@@ -269,8 +293,12 @@ impl Io {
         let flushed = self.flush_all();
         spare::take_back(self.engine.read_buffer());
         // Most turns write nothing, and most writes leave at once: then this costs one call.
-        if self.counters.writes > written {
+        let has_written = self.counters.writes > written;
+        if has_written {
             self.look();
+        }
+        if let (Some(sent), Some(socket)) = (&mut self.sent, self.line.plain_socket()) {
+            sent.flushed(socket, self.engine.outbox(), self.held.filter(|_| has_written));
         }
         flushed
     }
@@ -307,6 +335,7 @@ impl Io {
     fn write(&mut self, most: usize) -> io::Result<bool> {
         let outbox = self.engine.outbox();
         let ready = outbox.len().min(most);
+        let is_followed = outbox.ends_within(ready);
         let now = self.clock.now();
         outbox.stamp(now);
         let mut slices = [IoSlice::new(&[]); SLICES];
@@ -315,7 +344,11 @@ impl Io {
         let head = slices.first().filter(|first| first.len() > most);
         let head = head.map(|first| [IoSlice::new(first.get(..most).unwrap_or_default())]);
         let slices = head.as_ref().map_or(slices, |head| head);
-        match self.line.try_write_vectored(slices) {
+        let asked = match (&self.sent, self.line.plain_socket()) {
+            (Some(sent), Some(socket)) => sent.try_write(socket, slices, is_followed),
+            _ => None,
+        };
+        match asked.unwrap_or_else(|| self.line.try_write_vectored(slices)) {
             Ok(n) => {
                 self.engine.wrote(n, now);
                 self.counters.writes += 1;
@@ -341,17 +374,22 @@ impl Io {
     }
 
     /// Ends our side and hears the peer out for a moment, then drops the socket.
-    pub async fn close(self) {
-        let (socket, mut transport) = match self.line {
-            Line::Socket(socket, transport) => (socket, transport),
+    pub async fn close(mut self) {
+        let socket = match &mut self.line {
+            Line::Socket(socket, transport) => {
+                transport.end();
+                let _ = transport.try_flush(socket);
+                socket.clone()
+            }
             #[cfg(feature = "simulation")]
             Line::Memory(_) => return,
         };
-        transport.end();
-        let _ = transport.try_flush(&socket);
         let _ = socket2::SockRef::from(&*socket).shutdown(Shutdown::Write);
         if !self.ended {
             let _ = tokio::time::timeout(LINGER, hear_out(&socket)).await;
+        }
+        if let Some(sent) = self.sent.take() {
+            sent.finish(&socket, |node| self.record(node));
         }
     }
 }

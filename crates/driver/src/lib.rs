@@ -9,12 +9,15 @@
 //! - [`Transport`]: octets over the socket, plain or through TLS.
 //! - [`Tun`]: a network device, for paths that a program makes.
 //! - [`held_back`] and [`tcp_record`]: what the kernel says of a socket.
+//! - [`SideRecords`]: what is known of a message only when it has left.
 //! - [`Io`]: a socket and its engine; [`Waiter`]: when to try it again.
 
 mod clock;
 #[cfg(feature = "tls")]
 mod dial;
 mod error;
+#[cfg(target_os = "linux")]
+mod fronts;
 mod held;
 mod io;
 #[cfg(target_os = "linux")]
@@ -23,6 +26,8 @@ mod kernel_timestamps;
 mod line;
 mod options;
 mod reconnect;
+mod sent;
+mod side;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod socket;
@@ -48,6 +53,7 @@ pub use io::{Counters, Flush, Io, Read};
 pub use kernel_timestamps::KernelTimestamps;
 pub use options::{EffectiveOptions, SocketOptions};
 pub use reconnect::Reconnect;
+pub use side::{SideFile, SideReader, SideRecords, side_records};
 pub use socket::{Listener, connect, listen};
 pub use tcp::tcp_record;
 pub use timer::Timer;

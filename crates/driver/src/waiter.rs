@@ -1,9 +1,11 @@
 //! Waiting: for a socket, for a deadline of the engine, for somebody in this process.
 
-use crate::Clock;
+use crate::sent::Gate;
 use crate::timeline::Instant;
+use crate::{Clock, Io};
 use std::future::pending;
 use std::pin::Pin;
+use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -14,9 +16,16 @@ use tokio::time::{Sleep, sleep};
 #[derive(Debug, Default)]
 pub struct Waiter {
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
+    /// Where to wait for room if the socket's error queue is in use.
+    gate: Option<Arc<Gate>>,
 }
 
 impl Waiter {
+    /// One for this connection, whose kernel timestamps are settled.
+    pub fn of(io: &Io) -> Self {
+        Self { gate: io.gate(), timer: None }
+    }
+
     /// Waits until the socket can be read (if `read`) or written (if `write`), the deadline has
     /// come, or `wake` was notified; whichever is first. Then try everything: no call blocks.
     ///
@@ -28,11 +37,18 @@ impl Waiter {
         deadline: Option<Instant>,
         wake: &Notify,
     ) {
-        let interest = match (read, write) {
+        self.arm(deadline);
+        let gate = self.gate.clone();
+        let interest = match (read, write && gate.is_none()) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
+        };
+        // Stamps that come late are taken when they come.
+        let interest = match &gate {
+            Some(_) => Some(interest.map_or(Interest::ERROR, |it| it | Interest::ERROR)),
+            None => interest,
         };
         let socket = async {
             match interest {
@@ -41,7 +57,12 @@ impl Waiter {
                 None => pending().await,
             }
         };
-        self.arm(deadline);
+        let room = async {
+            match gate.as_ref().filter(|_| write) {
+                Some(gate) => drop(gate.opened().await),
+                None => pending().await,
+            }
+        };
         let timer = async {
             match &mut self.timer {
                 Some((_, timer)) => timer.as_mut().await,
@@ -51,6 +72,7 @@ impl Waiter {
         tokio::select! {
             biased;
             () = socket => {}
+            () = room => {}
             () = wake.notified() => {}
             () = timer => self.timer = None,
         }

@@ -21,6 +21,7 @@
 mod config;
 mod connection;
 mod counts;
+mod departures;
 mod dispositions;
 mod event;
 mod fault;
@@ -34,11 +35,12 @@ mod unsettled;
 pub use config::Config;
 pub use connection::{Answer, AttachOptions, Connection};
 pub use counts::FrameCounts;
+pub use departures::Departure;
 pub use event::{Delivery, Event, LinkInfo};
 pub use fault::CommandError;
 pub use hopline_timeline as timeline;
 pub use hopline_wire as wire;
-pub use outbox::Outbox;
+pub use outbox::{Outbox, Slot};
 pub use outgoing::Outgoing;
 pub use sasl::{Anonymous, Authenticator, ClientSasl};
 

@@ -1,9 +1,11 @@
 //! Octets on their way to the socket, and the instants that are filled in as they leave.
 
+use crate::departures::{Departure, Departures, FollowedId};
 use bytes::Bytes;
-use hopline_timeline::{Instant, fill};
+use hopline_timeline::{Instant, TimelineId, fill};
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::num::NonZeroU32;
 
 /// Payloads up to this size are copied into the buffer: cheaper than a segment of their own.
 const COPY_MAX: usize = 4096;
@@ -13,6 +15,15 @@ const KEEP_MAX: usize = 1 << 20;
 
 /// Octets of an instant (see `hopline_timeline::fill`).
 const SLOT: u64 = 8;
+
+/// Where in a buffer a SEND stamp waits to be filled in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Where its timeline begins.
+    pub timeline: usize,
+    /// Where the eight octets of its instant lie.
+    pub instant: usize,
+}
 
 #[derive(Debug)]
 enum Segment {
@@ -39,8 +50,9 @@ pub struct Outbox {
     len: usize,
     /// Octets written since the connection began.
     written: u64,
-    /// Stream offsets of instants to fill in, ascending.
-    slots: VecDeque<u64>,
+    /// Stream offsets of instants to fill in, ascending, and the message if it is followed.
+    slots: VecDeque<(u64, Option<FollowedId>)>,
+    departures: Option<Box<Departures>>,
 }
 
 impl Outbox {
@@ -64,9 +76,56 @@ impl Outbox {
         &mut self.tail
     }
 
-    /// Marks the eight octets at `at` of the tail as an instant to fill in.
-    pub(crate) fn mark_slot(&mut self, at: usize) {
-        self.slots.push_back(self.written + (self.len + at) as u64);
+    /// Marks the eight octets at `at` of the tail as the instant of this timeline to fill in.
+    /// [`end`](Self::end) has to be told when the rest of a message that is followed is there.
+    pub(crate) fn mark_slot(
+        &mut self,
+        at: usize,
+        timeline: impl FnOnce(&[u8]) -> Option<TimelineId>,
+    ) -> Option<FollowedId> {
+        let followed = match &mut self.departures {
+            None => None,
+            Some(departures) => timeline(&self.tail).and_then(|id| departures.begin(id)),
+        };
+        self.slots.push_back((self.written + (self.len + at) as u64, followed));
+        followed
+    }
+
+    /// All of a message that is followed is in the outbox now.
+    pub(crate) fn end(&mut self, id: FollowedId) {
+        let end = self.written + self.len() as u64;
+        if let Some(departures) = &mut self.departures {
+            departures.end(id, end);
+        }
+    }
+
+    /// A message that is followed will have no end.
+    pub(crate) fn forget(&mut self, id: FollowedId) {
+        if let Some(departures) = &mut self.departures {
+            departures.forget(id);
+        }
+    }
+
+    /// Lets one in so many messages with a timeline be followed from here on: each appears in
+    /// [`next_departure`](Self::next_departure), which has to be called after each write then.
+    pub fn follow(&mut self, one_in: NonZeroU32) {
+        self.departures = Some(Box::new(Departures::new(one_in)));
+    }
+
+    /// Whether a message that is followed ends within the next `octets` to be written.
+    pub fn ends_within(&self, octets: usize) -> bool {
+        let next = self.departures.as_ref().and_then(|departures| departures.next_end());
+        next.is_some_and(|end| end <= self.written + octets as u64)
+    }
+
+    /// The next followed message that was written whole.
+    pub fn next_departure(&mut self) -> Option<Departure> {
+        self.departures.as_mut()?.next(self.written)
+    }
+
+    /// Messages that were not followed for want of room, since this was asked last.
+    pub fn take_unfollowed(&mut self) -> u64 {
+        self.departures.as_mut().map_or(0, |departures| departures.take_unfollowed())
     }
 
     /// Appends payload: copied if small, by reference if not.
@@ -94,7 +153,7 @@ impl Outbox {
             return;
         }
         let mut start = self.written - self.head as u64;
-        let mut slots = self.slots.iter().copied().peekable();
+        let mut slots = self.slots.iter().map(|(slot, _)| *slot).peekable();
         let tail = &mut self.tail;
         let owned = self.segments.iter_mut().map(|segment| match segment {
             Segment::Owned(octets) => (octets.len(), Some(octets.as_mut_slice())),
@@ -129,11 +188,13 @@ impl Outbox {
         used
     }
 
-    /// Takes away what has been written.
-    pub fn advance(&mut self, mut n: usize) {
+    /// Takes away what has been written, at the instant that was filled in before.
+    pub fn advance(&mut self, mut n: usize, now: Instant) {
         self.written += n as u64;
-        while self.slots.front().is_some_and(|slot| *slot < self.written) {
-            self.slots.pop_front();
+        while let Some((_, followed)) = self.slots.pop_front_if(|(slot, _)| *slot < self.written) {
+            if let (Some(id), Some(departures)) = (followed, &mut self.departures) {
+                departures.stamped(id, now);
+            }
         }
         while let Some(segment) = self.segments.front() {
             let left = segment.octets().len() - self.head;
@@ -179,6 +240,8 @@ impl Outbox {
 mod tests {
     use super::*;
 
+    const NOW: Instant = Instant::from_nanos(0);
+
     fn octets(outbox: &Outbox) -> Vec<u8> {
         let mut slices = [IoSlice::new(&[]); 64];
         let n = outbox.slices(&mut slices);
@@ -197,14 +260,14 @@ mod tests {
                 let ready = octets(&outbox);
                 let take = ready.len().min(step);
                 got.extend_from_slice(&ready[..take]);
-                outbox.advance(take);
+                outbox.advance(take, NOW);
             }
             assert_eq!(outbox.len(), want.len() - got.len());
             while !outbox.is_empty() {
                 let ready = octets(&outbox);
                 let take = ready.len().min(step);
                 got.extend_from_slice(&ready[..take]);
-                outbox.advance(take);
+                outbox.advance(take, NOW);
             }
             assert!(got == want, "step {step}");
             assert_eq!(outbox.written(), want.len() as u64);
@@ -217,16 +280,16 @@ mod tests {
         for _ in 0..2 {
             let at = outbox.tail().len();
             outbox.tail().extend_from_slice(&[0; 8]);
-            outbox.mark_slot(at);
+            outbox.mark_slot(at, |_| None);
             outbox.push(vec![9; 5000].into());
         }
         outbox.stamp(Instant::from_nanos(1));
-        outbox.advance(3);
+        outbox.advance(3, Instant::from_nanos(1));
         outbox.stamp(Instant::from_nanos(2));
         let all = octets(&outbox);
         assert_eq!(all[..5], 1_i64.to_be_bytes()[3..]);
         assert_eq!(all[5005..5013], 2_i64.to_be_bytes());
-        outbox.advance(all.len());
+        outbox.advance(all.len(), Instant::from_nanos(2));
         assert!(outbox.slots.is_empty());
         outbox.stamp(Instant::from_nanos(3));
     }
@@ -235,10 +298,10 @@ mod tests {
     fn a_slot_behind_a_half_written_buffer_is_found() {
         let mut outbox = Outbox::default();
         outbox.tail().extend_from_slice(&[7; 20]);
-        outbox.advance(10);
+        outbox.advance(10, NOW);
         let at = outbox.tail().len();
         outbox.tail().extend_from_slice(&[0; 8]);
-        outbox.mark_slot(at);
+        outbox.mark_slot(at, |_| None);
         outbox.stamp(Instant::from_nanos(5));
         assert_eq!(octets(&outbox)[10..], 5_i64.to_be_bytes());
     }

@@ -1,11 +1,12 @@
 //! Deliveries on their way out: whole in one transfer if that can be, else piece by piece.
 
 use crate::connection::Connection;
+use crate::departures::FollowedId;
 use crate::link::Link;
 use crate::session::{Sent, Session};
-use crate::{CommandError, LinkId, SessionId};
+use crate::{CommandError, LinkId, Outbox, SessionId, Slot};
 use bytes::Bytes;
-use hopline_timeline::Wait;
+use hopline_timeline::{TimelineId, Wait};
 use hopline_wire::codec::Encode;
 use hopline_wire::frame::{self, FrameType};
 use hopline_wire::performative::{Frame, Transfer};
@@ -32,7 +33,9 @@ pub(crate) struct PendingSend {
     pub(crate) link: LinkId,
     transfer: Transfer,
     head: Bytes,
-    slot: Option<usize>,
+    /// Within `head`.
+    slot: Option<Slot>,
+    followed: Option<FollowedId>,
     bare: Bytes,
     sent: usize,
 }
@@ -73,8 +76,8 @@ impl Connection {
     }
 
     /// Sends a delivery. `write_head` appends header, delivery- and message-annotations (or
-    /// nothing) to the buffer that it is given, and may return where in it the eight octets of an
-    /// instant lie that is to be filled in as they leave.
+    /// nothing) to the buffer that it is given, and may return where in it a SEND stamp lies that
+    /// is to be filled in as it leaves.
     ///
     /// # Errors
     /// [`CommandError::Blocked`] where [`Connection::send_block`] has a reason, and
@@ -83,7 +86,7 @@ impl Connection {
         &mut self,
         id: LinkId,
         delivery: Outgoing,
-        write_head: impl FnOnce(&mut Vec<u8>) -> Option<usize>,
+        write_head: impl FnOnce(&mut Vec<u8>) -> Option<Slot>,
     ) -> Result<Serial, CommandError> {
         if self.send_block(id).is_some() {
             return Err(CommandError::Blocked);
@@ -118,18 +121,24 @@ impl Connection {
         }
         if tail.len() - at + delivery.bare.len() <= self.peer.frame_size {
             frame::finish(tail, at, delivery.bare.len());
-            if let Some(slot) = slot {
-                self.outbox.mark_slot(slot);
-            }
+            let id = |slot: Slot| move |tail: &[u8]| TimelineId::of(tail.get(slot.timeline..)?);
+            let followed = slot.and_then(|slot| self.outbox.mark_slot(slot.instant, id(slot)));
             self.outbox.push(delivery.bare);
+            if let Some(followed) = followed {
+                self.outbox.end(followed);
+            }
             session.windows.sent();
             self.frames_seen.transfers_out += 1;
         } else {
             let head = Bytes::copy_from_slice(tail.get(head_at..).unwrap_or_default());
             tail.truncate(at);
-            let slot = slot.map(|slot| slot - head_at);
-            let bare = delivery.bare;
-            session.pending = Some(PendingSend { link: id, transfer, head, slot, bare, sent: 0 });
+            let slot = slot.map(|slot| Slot {
+                timeline: slot.timeline - head_at,
+                instant: slot.instant - head_at,
+            });
+            let (bare, followed) = (delivery.bare, None);
+            let pending = PendingSend { link: id, transfer, head, slot, followed, bare, sent: 0 };
+            session.pending = Some(pending);
             let session = link.session;
             self.touch(session);
         }
@@ -152,10 +161,12 @@ impl Connection {
             tail.extend_from_slice(head.get(..from_head).unwrap_or_default());
             frame::finish(tail.get_mut(at..).unwrap_or_default(), 0, payload - from_head);
             if let Some(slot) = pending.slot
-                && slot >= pending.sent
-                && slot + 8 <= pending.sent + from_head
+                && slot.instant >= pending.sent
+                && slot.instant + 8 <= pending.sent + from_head
             {
-                self.outbox.mark_slot(head_at + slot - pending.sent);
+                let id = |_: &[u8]| TimelineId::of(pending.head.get(slot.timeline..)?);
+                let at = head_at + slot.instant - pending.sent;
+                pending.followed = self.outbox.mark_slot(at, id);
             }
             let bare_at = (pending.sent + from_head).saturating_sub(pending.head.len());
             self.outbox.push(pending.bare.slice(bare_at..bare_at + payload - from_head));
@@ -163,6 +174,9 @@ impl Connection {
             session.windows.sent();
             self.frames_seen.transfers_out += 1;
             if pending.left() == 0 {
+                if let Some(followed) = pending.followed {
+                    self.outbox.end(followed);
+                }
                 session.pending = None;
             }
         }
@@ -172,9 +186,8 @@ impl Connection {
     /// goes to the next delivery, for the peer must see no gap.
     pub(crate) fn abort_pending(&mut self, session: SessionId, link: LinkId) {
         let Some(session) = self.sessions.get_mut(session) else { return };
-        let Some(given_up) = session.pending.take_if(|pending| pending.link == link) else {
-            return;
-        };
+        let pending = session.pending.take_if(|pending| pending.link == link);
+        let Some(given_up) = give_up(pending, &mut self.outbox) else { return };
         if given_up.sent == 0 {
             session.next_delivery_out = session.next_delivery_out.sub(1);
         } else if session.windows.remote_incoming_window > 0 {
@@ -185,6 +198,14 @@ impl Connection {
             self.frames_seen.transfers_out += 1;
         }
     }
+}
+
+/// What was pending and has no end any more.
+pub(crate) fn give_up(pending: Option<PendingSend>, outbox: &mut Outbox) -> Option<PendingSend> {
+    if let Some(followed) = pending.as_ref().and_then(|pending| pending.followed) {
+        outbox.forget(followed);
+    }
+    pending
 }
 
 fn transfer(handle: u32, id: Serial, delivery: &Outgoing) -> Transfer {

@@ -8,6 +8,7 @@ use hopline_report::{Format, Late, Options};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -30,6 +31,8 @@ pub(crate) struct Chain<'a> {
     /// Between the clients and the broker; loopback, if there is none.
     pub(crate) path: Option<&'a Path>,
     pub(crate) late: Duration,
+    /// Whether broker and publisher write side records.
+    pub(crate) side_records: bool,
 }
 
 /// What one run showed, from CREATE to the last stamp.
@@ -63,12 +66,19 @@ impl Chain<'_> {
         let folder = TempDir::new().map_err(Error::file(std::env::temp_dir()))?;
         let records = folder.path().join("records");
         let namespace = |end| self.path.and_then(|path| path.namespace(end));
-        let broker = Broker::start_in(namespace(1), self.programs, &self.broker).await?;
+        let sides = ["publisher", "broker"].map(|name| folder.path().join(name));
+        let [publisher_side, broker_side] = &sides;
+        let side = self.side_records.then(|| format!("side_records = {broker_side:?}\n"));
+        let file = format!("{}{}", side.unwrap_or_default(), self.broker);
+        let broker = Broker::start_in(namespace(1), self.programs, &file).await?;
         let url = |end| format!("{}/{NODE}", broker.url(end));
         let mut command = self.programs.command_in(namespace(0), "hopline-subscribe");
         command.args(&self.subscriber).arg("--timeline").arg(&records).arg(url(1));
         let subscriber = Process::start("hopline-subscribe", command)?;
         let mut command = self.programs.command_in(namespace(0), "hopline-publish");
+        if self.side_records {
+            command.arg("--side-records").arg(publisher_side);
+        }
         command.args(&self.publisher).arg(url(0));
         let publisher = Process::start("hopline-publish", command)?;
         let limit = self.length.saturating_add(GRACE);
@@ -76,15 +86,20 @@ impl Chain<'_> {
             tokio::join!(publisher.finish(limit), subscriber.finish(limit));
         published.and(subscribed)?;
         broker.end().await?;
-        measure(&records, self.late)
+        let sides = if self.side_records { &sides[..] } else { &[] };
+        measure(&records, sides, self.late)
     }
 }
 
 /// Reads the records as `hopline-report` does.
-fn measure(records: &std::path::Path, late: Duration) -> Result<Measured, Error> {
+fn measure(
+    records: &std::path::Path,
+    sides: &[PathBuf],
+    late: Duration,
+) -> Result<Measured, Error> {
     let late_ns = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
     let options = Options {
-        files: vec![records.to_owned()],
+        files: [&[records.to_owned()], sides].concat(),
         format: Format::Json,
         late: Late::Over(late_ns),
         ..Options::default()

@@ -46,7 +46,7 @@ async fn open(shared: &Shared, url: &Url) -> Result<Io, Refusal> {
         (options.socket.clone(), options.timeout, options.ca.clone(), config(&state, url))
     };
     let mut io = dial(url, ca.as_deref(), &options, timeout, config).await?;
-    io.split_writes(shared.lock().options.split_writes);
+    shared.lock().ready(&mut io);
     Ok(io)
 }
 
@@ -70,8 +70,7 @@ pub(crate) fn take_in(shared: &Arc<Shared>, socket: Socket, name: String) {
     let config = Config { container_id: state.options.name.clone(), ..Config::default() };
     let engine = Connection::server(config, Arc::new(Anonymous), Clock.now());
     let mut io = Io::new(engine, Arc::new(socket), Transport::Plain);
-    io.use_kernel_timestamps(state.options.socket.kernel_timestamps);
-    io.split_writes(state.options.split_writes);
+    state.ready(&mut io);
     let id = state.peers.insert(Peer::new(name, true));
     drop(state);
     let task = shared.clone();
@@ -88,8 +87,8 @@ enum Turn {
 
 async fn serve(shared: &Shared, id: PeerId, io: Io) {
     let socket = io.socket().clone();
+    let mut waiter = Waiter::of(&io);
     let Some(wake) = shared.lock().adopt(id, io) else { return };
-    let mut waiter = Waiter::default();
     loop {
         let turn = shared.lock().turn(id);
         shared.tell();
@@ -106,6 +105,14 @@ async fn serve(shared: &Shared, id: PeerId, io: Io) {
 }
 
 impl State {
+    /// What of the options concerns a connection, before its first octet.
+    fn ready(&self, io: &mut Io) {
+        let options = &self.options;
+        let side = options.side_records.as_ref().map(|side| side.of_node(&options.name));
+        io.use_kernel_timestamps(options.socket.kernel_timestamps, side.as_ref());
+        io.split_writes(options.split_writes);
+    }
+
     /// The connection is made. `None`: it is wanted no more.
     fn adopt(&mut self, id: PeerId, io: Io) -> Option<Arc<Notify>> {
         if self.is_closed {

@@ -3,6 +3,7 @@
 use crate::Messenger;
 use crate::routes::Routes;
 use hopline_driver::Reconnect;
+use hopline_driver::SideRecords;
 use hopline_driver::SocketOptions;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ pub struct Builder {
     pub(crate) name: String,
     pub(crate) timeout: Duration,
     pub(crate) socket: SocketOptions,
+    pub(crate) side_records: Option<SideRecords>,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) split_writes: Option<NonZeroUsize>,
     pub(crate) credit: u32,
@@ -62,6 +64,7 @@ impl Default for Builder {
             timeout: Duration::from_secs(10),
             socket: SocketOptions::default(),
             ca: None,
+            side_records: None,
             split_writes: None,
             credit: 100,
             top_up: TopUp::Half,
@@ -130,6 +133,15 @@ impl Builder {
     #[must_use]
     pub const fn settle_second(mut self, second: bool) -> Self {
         self.settles_second = second;
+        self
+    }
+
+    /// Where what the kernel tells of sent messages goes: its stamps, if
+    /// [`SocketOptions::kernel_timestamps`] asks for them, and in any case why it held a message
+    /// back. Nowhere by default.
+    #[must_use]
+    pub fn side_records(mut self, records: SideRecords) -> Self {
+        self.side_records = Some(records);
         self
     }
 

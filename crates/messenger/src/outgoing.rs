@@ -1,6 +1,7 @@
 //! A message on its way out: what is kept of it, and how its head is written.
 
 use bytes::Bytes;
+use hopline_driver::engine::Slot;
 use hopline_driver::engine::wire::codec::Encode;
 use hopline_driver::engine::wire::message::{Body, Message, section};
 use hopline_driver::engine::wire::value::{
@@ -94,7 +95,7 @@ impl Stored {
     }
 
     /// Writes header and annotations; returns where the SEND stamp's instant lies.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>, stamping: &Stamping<'_>) -> Option<usize> {
+    pub(crate) fn write_head(&self, out: &mut Vec<u8>, stamping: &Stamping<'_>) -> Option<Slot> {
         out.extend_from_slice(&self.head);
         let (count, octets) = &self.others;
         let others = |out: &mut Vec<u8>| out.extend_from_slice(octets);
@@ -109,7 +110,7 @@ pub(crate) fn write_message(
     (message, bare): (&Message, &[u8]),
     stamps: Option<&Stamps>,
     stamping: &Stamping<'_>,
-) -> (Option<usize>, usize) {
+) -> (Option<Slot>, usize) {
     let start = out.len();
     message.encode_head(out);
     let count = others_of(message, stamps.is_some()).count() as u32;
@@ -143,7 +144,7 @@ fn write_annotations(
     (count, others): (u32, impl FnOnce(&mut Vec<u8>)),
     stamps: Option<&Stamps>,
     stamping: &Stamping<'_>,
-) -> Option<usize> {
+) -> Option<Slot> {
     let pairs = count + u32::from(stamps.is_some());
     if pairs == 0 {
         return None;
@@ -169,7 +170,7 @@ pub(crate) fn encode_bare(message: &Message, bare: &mut Vec<u8>) {
 }
 
 impl Stamps {
-    fn write(&self, out: &mut Vec<u8>, stamping: &Stamping<'_>) -> Option<usize> {
+    fn write(&self, out: &mut Vec<u8>, stamping: &Stamping<'_>) -> Option<Slot> {
         Symbol::from_static(ANNOTATION).encode(out);
         let start = start_binary32(out);
         match &self.base {
@@ -187,6 +188,6 @@ impl Stamps {
             stamps.stamp(Stage::Send, stamping.wait.code(), Instant::UNFILLED)
         });
         finish_binary32(out, start);
-        slot
+        slot.map(|instant| Slot { timeline: start, instant })
     }
 }

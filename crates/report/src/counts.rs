@@ -38,13 +38,15 @@ pub struct Counts {
     pub kernel: u64,
     /// Of these, those that belong to no message that came after them.
     pub kernel_unused: u64,
+    /// Records of kernels that their writers dropped for want of room.
+    pub kernel_dropped: u64,
     /// Messages received, by the writers' own summaries.
     pub received: u64,
 }
 
 impl Counts {
     /// Each count with its name in the outputs.
-    pub(crate) fn named(&self) -> [(&'static str, u64); 18] {
+    pub(crate) fn named(&self) -> [(&'static str, u64); 19] {
         [
             ("lines", self.lines),
             ("messages", self.messages),
@@ -63,6 +65,7 @@ impl Counts {
             ("unlisted", self.unlisted),
             ("kernel", self.kernel),
             ("kernel_unused", self.kernel_unused),
+            ("kernel_dropped", self.kernel_dropped),
             ("received", self.received),
         ]
     }

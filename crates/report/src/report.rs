@@ -125,6 +125,9 @@ impl Report {
                 self.connections.push(connection);
             }
             Record::Connection(_) => {}
+            // The clock stands in the timelines too.
+            Record::Side(_) => {}
+            Record::SideSummary(summary) => self.counts.kernel_dropped += summary.dropped,
             Record::Other => self.counts.unknown += 1,
         }
         Ok(())

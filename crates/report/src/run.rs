@@ -65,7 +65,7 @@ fn begins_with_kernel(path: &Path) -> bool {
     };
     (0..LINES).any(|_| match lines.next() {
         Some(Ok(Line::Complete(text))) => {
-            matches!(Record::parse_line(text), Ok(Record::Kernel(_)))
+            matches!(Record::parse_line(text), Ok(Record::Side(_) | Record::Kernel(_)))
         }
         _ => false,
     })

@@ -1,13 +1,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::TimelineError;
+use crate::{TimelineError, is_timeline};
 
 /// What tells one message's timeline from another's: 16 octets, often a W3C trace id.
 ///
 /// Shown and read as 32 hexadecimal digits.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
 pub struct TimelineId(pub [u8; 16]);
+
+impl TimelineId {
+    /// The id of the timeline that these octets begin with; `None` if they begin with none.
+    pub fn of(octets: &[u8]) -> Option<TimelineId> {
+        let id = octets.get(4..20).filter(|_| is_timeline(octets))?;
+        id.try_into().ok().map(TimelineId)
+    }
+}
 
 impl fmt::Display for TimelineId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -54,7 +54,7 @@ pub use error::TimelineError;
 pub use id::TimelineId;
 pub use instant::Instant;
 pub use journey::{Delay, Reading, Span, Unmeasured};
-pub use node::{ClockDomain, ClockKind, MAX_NAME_OCTETS, Node};
+pub use node::{ClockDomain, ClockKind, MAX_NAME_OCTETS, Node, clean_name};
 pub use stage::{Stage, UNSTAMPED_PEER, Wait, receive_detail};
 pub use timeline::{Reserved, Stamp, Timeline};
 

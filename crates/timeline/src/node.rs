@@ -169,7 +169,7 @@ impl fmt::Display for ClockKind {
 }
 
 /// A name as a timeline carries it: within the limit, and harmless to a terminal.
-fn clean_name(name: &str) -> String {
+pub fn clean_name(name: &str) -> String {
     let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     let mut clean: String = name.chars().take(MAX_NAME_OCTETS).map(printable).collect();
     clean.truncate(clean.floor_char_boundary(MAX_NAME_OCTETS));

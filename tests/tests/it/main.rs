@@ -6,6 +6,7 @@ mod floors;
 mod interop_brokers;
 mod interop_clients;
 mod interop_values;
+mod kernel;
 mod lab;
 mod peers;
 mod tidy;

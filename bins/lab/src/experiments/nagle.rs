@@ -51,7 +51,7 @@ pub(crate) struct Nagle {
     #[arg(long, value_name = "delay=20ms,loss=0.1%,rate=10")]
     path: Option<Shape>,
     /// Which instants the kernels are asked for, as the other programs take it.
-    #[arg(long, value_name = "WHICH", default_value = "receive")]
+    #[arg(long, value_name = "WHICH", default_value = "all")]
     kernel_timestamps: String,
     /// Which delay is late.
     #[arg(long, value_name = "T", default_value = "5ms", value_parser = humantime::parse_duration)]

@@ -6,6 +6,7 @@ use crate::inbound::{Destination, Producer};
 use crate::lifetime::Lifetime;
 use crate::node::Node;
 use crate::outbound::Consumer;
+use crate::side::check_target;
 use crate::{ConnId, ConsumerId, QueueId};
 use hopline_driver::Io;
 use hopline_driver::engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
@@ -25,6 +26,9 @@ impl Broker {
     /// The node can't be made.
     pub(crate) fn ready_forward(&mut self, config: ForwardConfig) -> Result<Forward, AmqpError> {
         let address = config.local.as_str();
+        if config.direction == Direction::In {
+            check_target(address)?;
+        }
         let node = if let Some(queue) = self.addresses.get(address) {
             Local::Queue(*queue)
         } else {

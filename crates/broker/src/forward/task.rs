@@ -34,7 +34,7 @@ async fn connect(shared: &Rc<Shared>, forward: &Rc<Forward>) {
     let engine = Config { hostname: Some(config.remote.host.clone()), ..shared.engine.clone() };
     let timeout = shared.engine.handshake_timeout;
     let dialled = dial(&config.remote, config.ca.as_deref(), &config.socket, timeout, engine);
-    let io = match dialled.await {
+    let mut io = match dialled.await {
         Ok(io) => io,
         Err(refusal) => {
             let reason = refusal.reason;
@@ -44,6 +44,7 @@ async fn connect(shared: &Rc<Shared>, forward: &Rc<Forward>) {
     if shared.stopping.get() {
         return;
     }
+    io.use_kernel_timestamps(config.socket.kernel_timestamps, shared.side.as_ref());
     let socket = io.socket().clone();
     let (id, wake) = shared.broker.borrow_mut().add_forward(io, forward.clone());
     drive(shared, (id, &wake), &socket, &config.remote.host_port()).await;

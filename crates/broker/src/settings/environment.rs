@@ -16,6 +16,7 @@ impl Variables<'_> {
             name: self.get("HOPLINE_NAME")?,
             anonymous: self.get("HOPLINE_ANONYMOUS")?,
             timelines: self.get("HOPLINE_TIMELINES")?,
+            side_records: self.get("HOPLINE_SIDE_RECORDS")?,
             stop_timeout: self.get("HOPLINE_STOP_TIMEOUT")?,
             limits: self.limits()?,
             nodes: self.nodes()?,

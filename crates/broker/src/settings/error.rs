@@ -46,6 +46,15 @@ pub enum SettingsError {
     /// Nobody could connect.
     #[error("nobody may connect: anonymous is false; add a [[user]], or set anonymous to true")]
     Nobody,
+    /// The kernel is asked for what nobody would hear of.
+    #[error(
+        "kernel_timestamps of {place} asks for stamps of sent messages, which need a place to go: \
+         set side_records to a file or to \"$timeline\", or kernel_timestamps to \"receive\""
+    )]
+    NoSideRecords {
+        /// The listener's address or the forward's name.
+        place: String,
+    },
     /// One user has two passwords.
     #[error("there are two [[user]] of the name {name:?}; keep one")]
     SameUser {

@@ -3,6 +3,8 @@
 use super::SettingsError;
 use super::forward::ForwardSettings;
 use super::keys::Settings;
+use super::values::Value;
+use crate::SideSink;
 use std::path::Path;
 
 /// How alike two keys are, from 0 to 1, for one to be meant by the other.
@@ -20,6 +22,9 @@ pub(super) fn read(path: &Path) -> Result<Settings, SettingsError> {
             tls.certificate = folder.join(&tls.certificate);
             tls.key = folder.join(&tls.key);
         }
+    }
+    if let Some(Value(SideSink::File(path))) = &mut settings.side_records {
+        *path = folder.join(&*path);
     }
     for ForwardSettings(forward) in settings.forward.iter_mut().flatten() {
         forward.ca = forward.ca.take().map(|ca| folder.join(ca));

@@ -14,8 +14,10 @@ pub struct Overrides {
     pub listen: Vec<String>,
     /// `--nodelay on|off`, for all listeners.
     pub nodelay: Option<bool>,
-    /// `--kernel-timestamps off|receive`, for all listeners.
+    /// `--kernel-timestamps off|receive|all|1/N`, for all listeners.
     pub kernel_timestamps: Option<String>,
+    /// `--side-records off|FILE|$timeline`.
+    pub side_records: Option<String>,
     /// `--name NAME`.
     pub name: Option<String>,
     /// `--timelines all|carried|off|1/N`.
@@ -28,6 +30,7 @@ impl Overrides {
         Ok(Settings {
             name: get("--name", self.name.as_ref())?,
             timelines: get("--timelines", self.timelines.as_ref())?,
+            side_records: get("--side-records", self.side_records.as_ref())?,
             ..Settings::default()
         })
     }

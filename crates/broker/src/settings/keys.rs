@@ -4,7 +4,7 @@
 use super::forward::ForwardSettings;
 use super::values::{Address, Octets, OrOff, Secret, Switch, Text, Time, Value, Whole};
 use crate::config::{
-    Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, TlsFiles, User,
+    Config, DurableMessages, Limits, ListenerConfig, NodeConfig, Sampling, SideSink, TlsFiles, User,
 };
 use hopline_driver::KernelTimestamps;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub(super) struct Settings {
     pub(super) anonymous: Key<Switch>,
     /// Which messages are stamped, `all`, `carried`, `off` or `1/N`: `carried`.
     pub(super) timelines: Key<Sampling>,
+    /// Where what the kernel tells of sent messages goes, `off`, a file, or `$timeline`: off.
+    pub(super) side_records: Key<SideSink>,
     /// How long a stop waits for peers to close: 5s.
     pub(super) stop_timeout: Key<Time<0>>,
     pub(super) limits: LimitSettings,
@@ -161,6 +163,7 @@ impl Settings {
         set(&mut config.name, self.name);
         set(&mut config.anonymous, self.anonymous);
         set(&mut config.timelines, self.timelines);
+        set(&mut config.side_records, self.side_records);
         set(&mut config.stop_timeout, self.stop_timeout);
         self.limits.apply(&mut config.limits);
         self.nodes.apply(&mut config.nodes);

@@ -15,7 +15,7 @@ pub use error::SettingsError;
 pub use flags::Overrides;
 pub use print::print;
 
-use crate::config::{Config, ListenerConfig};
+use crate::config::{Config, ListenerConfig, SideSink};
 use crate::links::ANYBODY;
 use environment::Variables;
 use hopline_driver::{KernelTimestamps, ServerTls};
@@ -100,6 +100,13 @@ fn check(config: &Config) -> Result<(), SettingsError> {
     let mut names = HashSet::new();
     if let Some(twice) = config.forwards.iter().find(|forward| !names.insert(&forward.name)) {
         return Err(SettingsError::SameForward { name: twice.name.clone() });
+    }
+    let listeners = config.listeners.iter().map(|it| (&it.address, &it.socket));
+    let forwards = config.forwards.iter().map(|it| (&it.name, &it.socket));
+    let mut all = listeners.chain(forwards);
+    let stamped = all.find(|(_, socket)| socket.kernel_timestamps.is_of_sent());
+    if let (Some((place, _)), SideSink::Off) = (stamped, &config.side_records) {
+        return Err(SettingsError::NoSideRecords { place: place.clone() });
     }
     for listener in &config.listeners {
         if let Some(tls) = &listener.tls {

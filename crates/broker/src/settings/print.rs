@@ -24,6 +24,7 @@ impl From<&Config> for Settings {
             name: Some(Value(config.name.clone())),
             anonymous: Some(Value(config.anonymous)),
             timelines: Some(Value(config.timelines)),
+            side_records: Some(Value(config.side_records.clone())),
             stop_timeout: Some(Value(config.stop_timeout)),
             limits: (&config.limits).into(),
             nodes: (&config.nodes).into(),

@@ -2,7 +2,8 @@
 //! variable and in a flag.
 
 use super::print::MASK;
-use crate::{DurableMessages, Sampling};
+use crate::side::ADDRESS;
+use crate::{DurableMessages, Sampling, SideSink};
 use bytesize::ByteSize;
 use hopline_driver::KernelTimestamps;
 use serde::de::{Deserialize, Deserializer, Visitor};
@@ -276,6 +277,27 @@ impl Kind for KernelTimestamps {
 
     fn write(meant: &KernelTimestamps) -> Written {
         Written::Text(meant.to_string())
+    }
+}
+
+impl Kind for SideSink {
+    type Meant = SideSink;
+
+    fn parse(text: &str) -> Result<SideSink, String> {
+        match text {
+            "" => Err("write off, a file, or $timeline".into()),
+            "off" => Ok(SideSink::Off),
+            ADDRESS => Ok(SideSink::Timeline),
+            path => Ok(SideSink::File(path.into())),
+        }
+    }
+
+    fn write(meant: &SideSink) -> Written {
+        Written::Text(match meant {
+            SideSink::Off => "off".into(),
+            SideSink::Timeline => ADDRESS.into(),
+            SideSink::File(path) => path.to_string_lossy().into_owned(),
+        })
     }
 }
 

@@ -2,8 +2,12 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{Broker, Client, config, timed, timeline};
-use hopline_broker::Config;
+use hopline_broker::{Config, SideSink};
 use hopline_driver::KernelTimestamps;
+use hopline_driver::engine::wire::condition;
+use hopline_driver::engine::wire::message::{Body, Message};
+use hopline_driver::engine::wire::terminus::{Source, Target};
+use hopline_driver::timeline::record::Record;
 use hopline_driver::timeline::{Instant, Stage, Timeline};
 use std::time::Duration;
 
@@ -58,4 +62,69 @@ async fn without_the_setting_there_is_no_such_stamp() {
         let told = |stage: u8| stage == Stage::KernelReceive.code();
         assert!(!timeline.stamps.iter().any(|stamp| told(stamp.stage)));
     }
+}
+
+/// The side records of a broker that tells them to its own consumers.
+fn telling(wanted: KernelTimestamps) -> Broker {
+    let mut config = Config { side_records: SideSink::Timeline, ..config() };
+    for listener in &mut config.listeners {
+        listener.socket.kernel_timestamps = wanted;
+    }
+    Broker::start(config)
+}
+
+fn record(payload: &bytes::Bytes) -> Record {
+    let message = Message::decode(payload).expect("a message");
+    let content_type = message.properties.content_type.expect("it says what it is");
+    assert_eq!(content_type.as_str(), "application/json");
+    let Body::Data(parts) = &message.body else { panic!("{:?}", message.body) };
+    Record::parse_line(&parts.concat()).expect("a record")
+}
+
+#[tokio::test]
+async fn what_the_kernel_tells_of_sent_messages_comes_from_an_address_of_its_own() {
+    let broker = telling(KernelTimestamps::ALL);
+    let mut watcher = Client::open(&broker).await;
+    let told = watcher.receiver("$timeline", 100).await;
+    let mut client = Client::open(&broker).await;
+    let (sender, receiver) = (client.sender("q").await, client.receiver("q", 100).await);
+    for _ in 0..3 {
+        client.send(sender, &timed("m")).await;
+        let timeline = timeline(&client.receive(receiver).await);
+        let send = timeline.stamps.last().expect("stamps");
+        assert_eq!(send.known_stage(), Some(Stage::Send));
+        let Record::Kernel(kernel) = record(&watcher.receive(told).await.payload) else {
+            panic!("no record of the kernel")
+        };
+        assert_eq!((kernel.id, kernel.send), (timeline.id.0, send.at));
+        let stages = [Stage::KernelSched, Stage::KernelSend, Stage::KernelAck];
+        let got: Vec<_> = kernel.stamps.iter().map(|stamp| stamp.stage).collect();
+        assert_eq!(got, stages.map(Stage::code));
+        let instants = kernel.stamps.iter().map(|stamp| stamp.at);
+        assert!([send.at].into_iter().chain(instants).is_sorted(), "{kernel:?}");
+    }
+    let Record::SideSummary(summary) = record(&watcher.receive(told).await.payload) else {
+        panic!("no summary")
+    };
+    assert_eq!((summary.records, summary.dropped), (3, 0));
+    drop(client);
+    let Record::Connection(account) = record(&watcher.receive(told).await.payload) else {
+        panic!("no account of the connection")
+    };
+    assert_eq!((account.nodelay, account.frames.transfers_out), (Some(true), 3));
+}
+
+#[tokio::test]
+async fn only_the_broker_sends_to_that_address_and_only_if_it_is_asked_to() {
+    let telling = telling(KernelTimestamps::Off);
+    let mut client = Client::open(&telling).await;
+    let target = Target { address: Some("$timeline".into()), ..Target::default() };
+    let refused = client.sender_to(target.clone()).await.expect_err("refused");
+    assert_eq!(refused.condition.as_str(), condition::NOT_ALLOWED.as_str());
+    let silent = broker(KernelTimestamps::Receive);
+    let mut client = Client::open(&silent).await;
+    assert!(client.sender_to(target).await.is_err());
+    let source = Source { address: Some("$timeline".into()), ..Source::default() };
+    let refused = client.receiver_from(source).await.expect_err("refused");
+    assert_eq!(refused.condition.as_str(), condition::NOT_FOUND.as_str());
 }

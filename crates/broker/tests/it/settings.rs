@@ -2,9 +2,10 @@
 
 use hopline_broker::settings::{Overrides, SettingsError, load, print};
 use hopline_broker::{
-    Config, Direction, DurableMessages, ForwardConfig, ListenerConfig, Sampling, TlsFiles, User,
+    Config, Direction, DurableMessages, ForwardConfig, ListenerConfig, Sampling, SideSink,
+    TlsFiles, User,
 };
-use hopline_driver::{KernelTimestamps, Reconnect};
+use hopline_driver::Reconnect;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -195,6 +196,13 @@ fn what_only_the_whole_can_tell_is_told_too() {
     Folder::with(&format!("anonymous = false\n{anybody}")).load().unwrap();
     let forward = "[[forward]]\nname = 'f'\nfrom = 'q'\nto = 'amqp://h/q'\n";
     assert_says(&mistake(&forward.repeat(2)), &["two [[forward]] of the name \"f\""]);
+    let stamps = "[[listener]]\nkernel_timestamps = 'all'\n";
+    assert_says(&mistake(stamps), &["127.0.0.1:5672", "set side_records to a file", "receive"]);
+    assert_says(&mistake(&format!("{forward}kernel_timestamps = '1/5'")), &["of f asks"]);
+    let side = Folder::with(&format!("side_records = 'side'\n{stamps}"));
+    assert_eq!(side.load().unwrap().side_records, SideSink::File(side.path("side")));
+    let timeline = Folder::with(&format!("side_records = '$timeline'\n{stamps}"));
+    assert_eq!(timeline.load().unwrap().side_records, SideSink::Timeline);
     let tls = "[[listener]]\ntls = { certificate = 'none.pem', key = 'none.key' }";
     let error = Folder::with(tls).load().unwrap_err();
     assert_says(&error.to_string(), &["127.0.0.1:5672", "[listener.tls]"]);
@@ -278,7 +286,8 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     listener.socket.keepalive = Some(Duration::from_secs(30));
     listener.socket.user_timeout = Some(Duration::from_millis(2_500));
     listener.socket.reuse_port = true;
-    listener.socket.kernel_timestamps = KernelTimestamps::Receive;
+    listener.socket.kernel_timestamps = "1/16".parse().unwrap();
+    config.side_records = SideSink::File("/side".into());
     config.listeners.push(listener);
     config.users = vec![User { name: "u".into(), password: "hunter2".into() }];
     let mut out = ForwardConfig {

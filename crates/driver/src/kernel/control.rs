@@ -52,11 +52,21 @@ impl Message<'_> {
         let is_it = (self.level, self.kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
         if is_it { read(self.content) } else { None }
     }
+
+    /// What else the error queue tells of a packet.
+    pub(super) fn extended_error(&self) -> Option<libc::sock_extended_err> {
+        let is_it = matches!(
+            (self.level, self.kind),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        );
+        if is_it { read(self.content) } else { None }
+    }
 }
 
 /// A C structure of integers.
 trait Integers: Copy {}
 impl Integers for libc::cmsghdr {}
+impl Integers for libc::sock_extended_err {}
 impl Integers for libc::timespec {}
 
 /// The structure at the start of `octets`; `None`: they are too few.

@@ -4,6 +4,7 @@ use super::{Connection, Reading};
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::link::Half;
+use crate::outgoing::give_up;
 use crate::{LinkId, SessionId};
 use hopline_timeline::Instant;
 use hopline_wire::AmqpError;
@@ -144,7 +145,7 @@ impl Connection {
     fn silence(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.local = Half::Ended;
-        session.pending = None;
+        give_up(session.pending.take(), &mut self.outbox);
         for link in &session.links {
             if let Some(link) = self.links.get_mut(*link) {
                 link.local = Half::Ended;
@@ -176,7 +177,7 @@ impl Connection {
         session.by_local_handle.clear();
         session.by_remote_handle.clear();
         session.unanswered.clear();
-        session.pending = None;
+        give_up(session.pending.take(), &mut self.outbox);
         for link in links {
             self.tell_detached(link, false, false, error.clone());
             self.forget_link(link);

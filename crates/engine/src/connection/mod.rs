@@ -209,7 +209,7 @@ impl Connection {
     /// `n` octets of the outbox were written at `now`.
     pub fn wrote(&mut self, n: usize, now: Instant) {
         if n > 0 {
-            self.outbox.advance(n);
+            self.outbox.advance(n, now);
             self.timers.last_write = now;
         }
     }

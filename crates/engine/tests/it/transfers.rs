@@ -5,11 +5,12 @@ use crate::support::{
     tag, transfer,
 };
 use hopline_engine::Event::CreditUsed;
-use hopline_engine::timeline::{Instant, Wait};
+use hopline_engine::timeline::{Instant, TimelineId, Wait, new_timeline};
 use hopline_engine::wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_engine::wire::performative::{Attach, Open, Transfer};
 use hopline_engine::wire::{DeliveryState, Performative, Role, Serial, Symbol, condition};
-use hopline_engine::{Anonymous, CommandError, Config, Event};
+use hopline_engine::{Anonymous, CommandError, Config, Event, Slot};
+use std::num::NonZeroU32;
 
 fn receiving(config: Config) -> Script {
     Script::attached(config, Role::Sender, 1000).0
@@ -88,7 +89,8 @@ fn the_instant_is_marked_wherever_the_head_is_cut() {
     };
     let write = |out: &mut Vec<u8>| {
         out.extend_from_slice(&[9; 16]);
-        Some(out.len() - 8)
+        let timeline = out.len() - 16;
+        Some(Slot { timeline, instant: timeline + 8 })
     };
     script.end.connection.send(link, delivery, write).unwrap();
     script.end.connection.poll_transmit();
@@ -96,6 +98,73 @@ fn the_instant_is_marked_wherever_the_head_is_cut() {
     let heard = script.heard();
     assert_eq!(heard.len(), 2);
     assert_eq!(heard[0].payload[8..16], 77_i64.to_be_bytes());
+}
+
+/// Sends a message that begins with a timeline of this id.
+fn send_timed(script: &mut Script, link: hopline_engine::LinkId, id: u8, octets: usize) {
+    let delivery = hopline_engine::Outgoing {
+        tag: tag(&[id]).unwrap(),
+        settled: true,
+        format: 0,
+        token: 0,
+        bare: vec![1; octets].into(),
+    };
+    let write = |out: &mut Vec<u8>| {
+        let timeline = out.len();
+        new_timeline(TimelineId([id; 16]), out);
+        out.extend_from_slice(&[0; 8]);
+        Some(Slot { timeline, instant: timeline + 20 })
+    };
+    script.end.connection.send(link, delivery, write).unwrap();
+}
+
+#[test]
+fn messages_that_are_followed_are_told_when_all_of_them_was_written() {
+    let (mut script, link) = Script::attached(config(), Role::Receiver, 0);
+    script.send(&grant(0, 0, 10));
+    script.end.connection.outbox().follow(NonZeroU32::MIN);
+    // One frame, then several.
+    send_timed(&mut script, link, 1, 100);
+    send_timed(&mut script, link, 2, 1_000_000);
+    script.end.connection.poll_transmit();
+    let (before, whole) = {
+        let outbox = script.end.connection.outbox();
+        (outbox.written(), outbox.len())
+    };
+    let mut told = Vec::new();
+    for n in 1.. {
+        let connection = &mut script.end.connection;
+        if !connection.poll_transmit() {
+            break;
+        }
+        let now = Instant::from_nanos(n);
+        connection.outbox().stamp(now);
+        let step = connection.outbox().len().min(1_000);
+        let ends = connection.outbox().ends_within(step);
+        connection.wrote(step, now);
+        let departed = connection.outbox().next_departure();
+        assert_eq!(ends, departed.is_some());
+        told.extend(departed.map(|it| (it.id.0[0], it.sent.as_nanos(), it.end - before)));
+    }
+    assert!(whole < 1_000_000, "the second was too large for one outbox");
+    let [(1, 1, first), (2, 1, last)] = told[..] else { panic!("{told:?}") };
+    assert!(first < 300 && last > 1_000_000, "{told:?}");
+}
+
+#[test]
+fn a_message_that_is_given_up_is_not_told() {
+    let (mut script, link) = Script::attached(config(), Role::Receiver, 0);
+    script.send(&grant(0, 0, 10));
+    script.end.connection.outbox().follow(NonZeroU32::MIN);
+    send_timed(&mut script, link, 1, 1_000_000);
+    script.end.connection.poll_transmit();
+    script.end.connection.detach(link, true, None);
+    while script.end.connection.poll_transmit() {
+        let n = script.end.connection.outbox().len();
+        script.end.connection.wrote(n, Instant::from_nanos(1));
+    }
+    assert!(!script.end.connection.outbox().ends_within(usize::MAX >> 1));
+    assert_eq!(script.end.connection.outbox().next_departure(), None);
 }
 
 #[test]

@@ -97,6 +97,7 @@ fn chain<'a>(
         length: settings.length(),
         path,
         late: std::time::Duration::from_micros(settings.late_us),
+        side_records: settings.is_stamped_when_sent(),
     }
 }
 

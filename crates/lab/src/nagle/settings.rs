@@ -1,6 +1,7 @@
 //! What the experiment is asked for.
 
 use crate::{Error, Shape};
+use hopline_messenger::driver::KernelTimestamps;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -131,7 +132,7 @@ impl Default for Settings {
             top_up: TopUp::Half,
             throttle: None,
             path: None,
-            kernel_timestamps: "receive".into(),
+            kernel_timestamps: "all".into(),
             late_us: 5_000,
         }
     }
@@ -169,6 +170,11 @@ impl Settings {
             }
             false => Ok(()),
         }
+    }
+
+    /// Whether side records come of what the kernels are asked for.
+    pub(crate) fn is_stamped_when_sent(&self) -> bool {
+        self.kernel_timestamps.parse().is_ok_and(KernelTimestamps::is_of_sent)
     }
 
     /// How long a run takes, if all goes well.

@@ -14,6 +14,9 @@ pub struct ConnectionRecord {
     pub local: String,
     /// The peer's address and port.
     pub peer: String,
+    /// TCP_NODELAY in force; `None` if the system can't say.
+    #[serde(default)]
+    pub nodelay: Option<bool>,
     /// Octets and calls.
     pub io: IoRecord,
     /// AMQP frames.

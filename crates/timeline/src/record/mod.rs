@@ -7,6 +7,7 @@ mod account;
 mod connection;
 mod kernel;
 mod message;
+mod side;
 mod text;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use connection::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, TcpRecord};
 pub use kernel::{Held, KernelRecord, KernelStamp};
 pub use message::{MessageInfo, MessageRecord, NodeRecord, StampRecord};
+pub use side::{SideRecord, SideSummaryRecord};
 pub use text::Schema;
 
 use crate::{ClockDomain, ClockKind, TimelineError};
@@ -34,6 +36,11 @@ pub enum Record {
     Untimed(UntimedRecord),
     /// What a sender's kernel did with a message.
     Kernel(KernelRecord),
+    /// Who wrote the side records that follow.
+    Side(SideRecord),
+    /// How many side records there were.
+    #[serde(rename = "side_summary")]
+    SideSummary(SideSummaryRecord),
     /// What passed over a connection.
     Connection(ConnectionRecord),
     /// What the writer saw in all.

@@ -59,7 +59,8 @@ fn the_example_says_what_stands_beside_it() {
 #[test]
 fn the_lines_of_json_are_of_every_kind() {
     let lines = fenced("json");
-    let kinds = ["header", "message", "untimed", "kernel", "connection", "summary"];
+    let kinds =
+        ["header", "message", "untimed", "side", "kernel", "side_summary", "connection", "summary"];
     assert_eq!(lines.len(), kinds.len());
     for (line, kind) in lines.iter().zip(kinds) {
         assert!(line.starts_with(&format!(r#"{{"hopline":"{kind}","schema":1,"#)));
