@@ -15,10 +15,9 @@ mod linux {
     use crate::{Clock, Held, SideRecords};
     use hopline_timeline::Instant;
     use hopline_timeline::record::ConnectionRecord;
-    use std::io::{self, ErrorKind, IoSlice};
+    use std::io::{self, IoSlice};
     use std::net::SocketAddr;
     use std::sync::Arc;
-    use tokio::io::Interest;
     use tokio::net::TcpStream;
 
     /// The messages of one connection that are followed.
@@ -56,7 +55,7 @@ mod linux {
             set_timestamping(socket, flags | OCTETS)
                 .or_else(|_| set_timestamping(socket, flags))?;
             let stamps = Stamps {
-                gate: Arc::new(Gate::new(socket)?),
+                gate: Arc::new(Gate::new()?),
                 wall: Wall::new(),
                 drained: Clock.now(),
                 taken: Vec::new(),
@@ -106,6 +105,7 @@ mod linux {
                     while let Some(told) = self.fronts.next_acknowledged(self.side.node()) {
                         self.side.message(told);
                     }
+                    stamps.gate.expect_stamps(!self.fronts.is_empty());
                 }
             }
         }
@@ -150,19 +150,7 @@ mod linux {
     impl Stamps {
         /// Takes all that is in the error queue.
         fn drain(&mut self, socket: &TcpStream, fronts: &mut Fronts) {
-            let taken = &mut self.taken;
-            let mut is_done = false;
-            let mut take = || {
-                is_done = true;
-                while take_sent(socket, |stamp| taken.push(stamp)) {}
-                Err::<(), _>(ErrorKind::WouldBlock.into())
-            };
-            // Within the runtime, so that it forgets the error that it was woken by; without it
-            // where it has not seen one yet.
-            let _ = socket.try_io(Interest::ERROR, &mut take);
-            if !is_done {
-                while take_sent(socket, |stamp| self.taken.push(stamp)) {}
-            }
+            while take_sent(socket, |stamp| self.taken.push(stamp)) {}
             if self.taken.is_empty() {
                 return;
             }
@@ -192,7 +180,11 @@ mod none {
     pub(crate) enum Gate {}
 
     impl Gate {
-        pub(crate) async fn opened(&self) -> io::Result<()> {
+        pub(crate) async fn opened(&self, _socket: &TcpStream) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub(crate) fn expects_stamps(&self) -> bool {
             match *self {}
         }
     }

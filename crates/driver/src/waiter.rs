@@ -6,10 +6,15 @@ use crate::{Clock, Io};
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
+
+/// How soon a connection looks again for stamps of the kernel that are still to come. Being woken
+/// by each would cost more than the stamp.
+const STAMPS: Duration = Duration::from_millis(10);
 
 /// Waits for one connection at a time. Its timer is set anew only where a deadline comes nearer:
 /// one that moves away with each octet read costs nothing, but may wake once too early.
@@ -37,20 +42,17 @@ impl Waiter {
         deadline: Option<Instant>,
         wake: &Notify,
     ) {
-        self.arm(deadline);
         let gate = self.gate.clone();
+        let look = || Clock.now().saturating_add(STAMPS);
+        let look = gate.as_ref().filter(|gate| gate.expects_stamps()).map(|_| look());
+        self.arm(deadline.into_iter().chain(look).min());
         let interest = match (read, write && gate.is_none()) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
         };
-        // Stamps that come late are taken when they come.
-        let interest = match &gate {
-            Some(_) => Some(interest.map_or(Interest::ERROR, |it| it | Interest::ERROR)),
-            None => interest,
-        };
-        let socket = async {
+        let ready = async {
             match interest {
                 // An error shows at the read or write that is tried next.
                 Some(interest) => drop(socket.ready(interest).await),
@@ -59,7 +61,7 @@ impl Waiter {
         };
         let room = async {
             match gate.as_ref().filter(|_| write) {
-                Some(gate) => drop(gate.opened().await),
+                Some(gate) => drop(gate.opened(socket).await),
                 None => pending().await,
             }
         };
@@ -71,7 +73,7 @@ impl Waiter {
         };
         tokio::select! {
             biased;
-            () = socket => {}
+            () = ready => {}
             () = room => {}
             () = wake.notified() => {}
             () = timer => self.timer = None,
