@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::live::Live;
-use hopline_messenger::driver::node;
+use hopline_messenger::driver::{Clock, node};
 use hopline_messenger::timeline::Timeline;
 use hopline_messenger::timeline::record::{
     ConnectionRecord, HeaderRecord, MessageInfo, MessageRecord, Record, Schema, SummaryRecord,
@@ -43,6 +43,7 @@ impl Output {
             schema: Schema,
             node: args.name.clone(),
             clock: node(args.name.clone()).clock.into(),
+            resolution_ns: Clock.resolution_ns(),
             socket: socket.map(|(options, local, peer)| options.record(local, peer)),
             address,
         }))?;

@@ -135,9 +135,16 @@ impl Broker {
         }
         let producer = self.producers.get(id);
         let conn = producer.and_then(|producer| self.conns.get(producer.conn));
-        if let Some(conn) = conn.filter(|conn| conn.forward.is_some()) {
+        if let Some(conn) = conn
+            && conn.forward.is_some()
+        {
             message.passes(&self.own_name);
             message.comes_from(&conn.container.id);
+        }
+        if let Some(conn) = conn
+            && let Some(offset) = conn.io.engine().peer_clock(delivery.received)
+        {
+            message.set_tie(&conn.container.id, offset);
         }
         message.publisher = producer.map(|producer| producer.conn);
         let destination = producer.map(|producer| producer.destination.clone());

@@ -13,7 +13,9 @@ use hopline_driver::engine::wire::value::{
 };
 use hopline_driver::engine::wire::{Fields, Symbol, WireError};
 use hopline_driver::engine::{Delivery, Slot};
-use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, TimelineId, Wait};
+use hopline_driver::timeline::{
+    ANNOTATION, Appender, ClockOffset, Instant, Stage, TimelineId, Wait,
+};
 use hopline_driver::timeline::{is_timeline, new_timeline, receive_detail};
 use std::ops::Range;
 use std::time::Duration;
@@ -52,6 +54,8 @@ pub(crate) struct Message {
     /// The detail of RECEIVE.
     via: u8,
     arrived: Option<Instant>,
+    /// How far the clock of the node before was ahead of ours.
+    tie: Option<ClockOffset>,
     deserialized: Instant,
     pub(crate) enqueued: Instant,
     /// What it waits for.
@@ -91,6 +95,7 @@ impl Message {
             received: delivery.received,
             via: 0,
             arrived: delivery.arrived,
+            tie: None,
             deserialized: delivery.received,
             enqueued: delivery.received,
             wait: Wait::None,
@@ -210,6 +215,14 @@ impl Message {
         self.via = timeline.map_or(0, |timeline| receive_detail(timeline, container));
     }
 
+    /// It came from this container, whose clock was so far ahead of ours. If it isn't the node that
+    /// stamped last, that says nothing.
+    pub(crate) fn set_tie(&mut self, container: &str, offset: ClockOffset) {
+        let timeline = self.timeline.clone().and_then(|timeline| self.payload.get(timeline));
+        let is_last = timeline.is_some_and(|timeline| receive_detail(timeline, container) == 0);
+        self.tie = is_last.then_some(offset);
+    }
+
     /// A broker forwards it.
     pub(crate) fn passes(&mut self, broker: &str) {
         let path = path::longer(self.path(), broker);
@@ -317,6 +330,9 @@ impl Message {
         }
         let slot = Appender::new(out, start).and_then(|mut stamps| {
             stamps.node(node);
+            if let Some(tie) = self.tie {
+                stamps.tie(tie);
+            }
             if let Some(arrived) = self.arrived {
                 stamps.stamp(Stage::KernelReceive, 0, arrived);
             }

@@ -10,7 +10,7 @@ use crate::{ConnId, Error};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Connection};
 use hopline_driver::{Clock, Io, KernelTimestamps, Listener, ServerTls, SideRecords, Socket};
-use hopline_driver::{Transport, Waiter, listen};
+use hopline_driver::{Transport, Waiter, clock_domain, listen};
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -193,6 +193,7 @@ pub(crate) fn engine_config(config: &Config) -> engine::Config {
         handshake_timeout: limits.handshake_timeout,
         offered_capabilities: vec![Symbol::from_static("ANONYMOUS-RELAY")],
         properties,
+        clock: Some(clock_domain()),
         ..engine::Config::default()
     }
 }

@@ -1,7 +1,7 @@
 use std::fs;
 
 use hopline_timeline::{ClockDomain, ClockKind, Instant, Node};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 const NS_PER_S: i64 = 1_000_000_000;
 
@@ -16,6 +16,12 @@ const SANDWICHES: usize = 5;
 pub struct Clock;
 
 impl Clock {
+    /// The least difference of two readings in ns; `None` if it is a second or more.
+    pub fn resolution_ns(self) -> Option<u32> {
+        let resolution = clock_getres(ClockId::Monotonic);
+        u32::try_from(resolution.tv_nsec).ok().filter(|_| resolution.tv_sec == 0)
+    }
+
     /// The present instant.
     pub fn now(self) -> Instant {
         #[cfg(feature = "simulation")]

@@ -1,6 +1,7 @@
 //! What a connection is set up with. Every limit that a peer can reach is here, with its default.
 
 use crate::sasl::{Authenticator, ClientSasl};
+use hopline_timeline::ClockDomain;
 use hopline_wire::{Fields, Symbol};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,9 @@ pub struct Config {
     pub offered_capabilities: Vec<Symbol>,
     /// About us, in `open`.
     pub properties: Fields,
+    /// The clock that `now` is read from, for peers that want to know how far theirs is from it;
+    /// `open` says it then. None by default: nobody asks.
+    pub clock: Option<ClockDomain>,
 }
 
 impl Default for Config {
@@ -74,6 +78,7 @@ impl Default for Config {
             outbox_max: 4 << 20,
             offered_capabilities: Vec::new(),
             properties: Fields::default(),
+            clock: None,
         }
     }
 }

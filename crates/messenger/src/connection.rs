@@ -55,6 +55,7 @@ fn config(state: &State, url: &Url) -> Config {
         // Brokers tell two containers of one name from each other, or don't let the second in.
         container_id: format!("{}-{}", state.options.name, Uuid::new_v4().simple()),
         hostname: Some(url.host.clone()),
+        clock: Some(state.clock_domain),
         ..Config::default()
     }
 }
@@ -67,7 +68,11 @@ pub(crate) fn take_in(shared: &Arc<Shared>, socket: Socket, name: String) {
         tracing::warn!(peer = name, open, "refused a connection; raise Builder::inbound_max");
         return;
     }
-    let config = Config { container_id: state.options.name.clone(), ..Config::default() };
+    let config = Config {
+        container_id: state.options.name.clone(),
+        clock: Some(state.clock_domain),
+        ..Config::default()
+    };
     let engine = Connection::server(config, Arc::new(Anonymous), Clock.now());
     let mut io = Io::new(engine, Arc::new(socket), Transport::Plain);
     state.ready(&mut io);

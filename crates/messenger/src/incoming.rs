@@ -8,7 +8,7 @@ use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::wire::codec::{Reader, read_binary};
 use hopline_driver::engine::wire::message::{Layout, Message, annotation, message_annotations};
 use hopline_driver::engine::{Delivery, LinkId};
-use hopline_driver::timeline::{ANNOTATION, Appender, Instant, Stage, Timeline};
+use hopline_driver::timeline::{ANNOTATION, Appender, ClockOffset, Instant, Stage, Timeline};
 use hopline_driver::timeline::{is_timeline, receive_detail};
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub struct Received {
     /// The container-id of the peer.
     pub(crate) sender: Arc<str>,
     pub(crate) delivery: Delivery,
+    /// How far the peer's clock was ahead of ours.
+    pub(crate) tie: Option<ClockOffset>,
     pub(crate) number: u64,
     pub(crate) address: Arc<str>,
     pub(crate) queued_at: Instant,
@@ -90,6 +92,9 @@ impl Received {
             let mut stamps = Appender::new(&mut octets, 0)?;
             foreign::append(&mut stamps, &foreign);
             stamps.node(node);
+            if let Some(tie) = self.tie.filter(|_| via == 0) {
+                stamps.tie(tie);
+            }
             if let Some(arrived) = self.delivery.arrived {
                 stamps.stamp(Stage::KernelReceive, 0, arrived);
             }

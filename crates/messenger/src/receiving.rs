@@ -6,6 +6,7 @@ use crate::options::TopUp;
 use crate::state::{Demand, End, State, Subscription};
 use crate::tracker::Status;
 use crate::{Error, PeerId, SubscriptionId};
+use hopline_driver::Io;
 use hopline_driver::engine::wire::{DeliveryState, Serial};
 use hopline_driver::engine::{Delivery, LinkId};
 
@@ -17,7 +18,10 @@ impl State {
     pub(crate) fn arrived(&mut self, peer: PeerId, delivery: Delivery) {
         let Some(End::Subscription(id)) = self.end(peer, delivery.link) else { return };
         let node = self.stamping_node();
-        let sender = self.peers.get(peer).map(|peer| peer.container.clone()).unwrap_or_default();
+        let known = self.peers.get(peer);
+        let sender = known.map(|peer| peer.container.clone()).unwrap_or_default();
+        let engine = known.and_then(|peer| peer.io.as_ref()).map(Io::engine);
+        let tie = engine.and_then(|engine| engine.peer_clock(delivery.received));
         let Some(subscription) = self.subscriptions.get_mut(id) else { return };
         let number = self.counts.received;
         // Only who stamps has a use for it.
@@ -31,7 +35,7 @@ impl State {
         let address = subscription.address.clone();
         let (queued_at, taken_at) = (now, now);
         let received =
-            Received { peer, sender, delivery, number, address, queued_at, taken_at, node };
+            Received { peer, sender, delivery, tie, number, address, queued_at, taken_at, node };
         self.incoming.push_back(received);
         self.is_changed = true;
     }

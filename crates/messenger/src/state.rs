@@ -11,7 +11,7 @@ use crate::window::Window;
 use crate::{Error, PeerId, SenderId, SubscriptionId};
 use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::{LinkId, SessionId};
-use hopline_driver::timeline::Instant;
+use hopline_driver::timeline::{ClockDomain, Instant};
 use hopline_driver::{Clock, Io, node};
 use slab::Slab;
 use slotmap::{SecondaryMap, SlotMap};
@@ -153,6 +153,8 @@ pub(crate) type Host = (bool, Option<String>, String);
 pub(crate) struct State {
     pub(crate) options: Builder,
     pub(crate) clock: Clock,
+    /// Which clock that is, for peers that read another one.
+    pub(crate) clock_domain: ClockDomain,
     pub(crate) node: Arc<[u8]>,
     pub(crate) id_base: [u8; 8],
     pub(crate) timelines: u64,
@@ -190,9 +192,11 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(options: Builder) -> Self {
         let [a, b, c, d, e, f, g, h, ..] = *uuid::Uuid::new_v4().as_bytes();
+        let node = node(options.name.clone());
         Self {
             clock: Clock,
-            node: node(options.name.clone()).record().into(),
+            node: node.record().into(),
+            clock_domain: node.clock,
             id_base: [a, b, c, d, e, f, g, h],
             timelines: 0,
             puts: 0,

@@ -95,6 +95,11 @@ impl Row {
         }
     }
 
+    /// Whether a figure of the row says anything: the clocks can't be wrong by more.
+    pub(crate) fn is_significant(&self, ns: i64) -> bool {
+        self.error_bound_ns == 0 || self.error_bound_ns <= ns.unsigned_abs()
+    }
+
     /// How often the leg was met, measured or not.
     pub(crate) fn met(&self) -> u64 {
         self.delays.count() + self.missing + self.no_common_clock + self.out_of_range

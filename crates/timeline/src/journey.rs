@@ -1,4 +1,4 @@
-use crate::{ClockDomain, Node, Stage, Stamp, Timeline};
+use crate::{ClockOffset, Node, Stage, Stamp, Timeline};
 
 /// A stamp with all that is needed to show it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -26,8 +26,9 @@ pub struct Span<'a> {
 pub struct Delay {
     /// From the one to the other in ns; negative if the clocks say so.
     pub delay_ns: i64,
-    /// By how much it can be wrong, in ns: 0 if both stamps are of one clock, else the sum of what
-    /// the two hosts' kernels claimed for their wall clocks.
+    /// By how much it can be wrong, in ns: 0 if both stamps are of one clock, else the least of
+    /// what the nodes have found out about one another's clocks, and the sum of what the two hosts'
+    /// kernels claimed for their wall clocks.
     pub error_bound_ns: u64,
 }
 
@@ -37,7 +38,8 @@ pub enum Unmeasured {
     /// At least one of the stamps was never filled in.
     #[error("a stamp was never filled in")]
     Missing,
-    /// Two clocks, and at least one host that says nothing about how right its wall clock is.
+    /// Two clocks, of which no nodes have found out how far they are apart, and at least one host
+    /// that says nothing about how right its wall clock is.
     #[error("the stamps are of two clocks that nothing ties together; synchronise both hosts")]
     Clocks,
     /// The instants are further apart than an `i64` of ns can say: nonsense from a node.
@@ -90,8 +92,9 @@ impl Timeline {
 
     /// The time from one stamp to another, with the bound of its error.
     ///
-    /// Exact if both are of one clock; by way of the wall clocks if those are known to be right
-    /// within a bound.
+    /// Exact if both are of one clock; else by what the nodes on the way have found out about one
+    /// another's clocks ([`Timeline::tie`]), or by the wall clocks, if those are known to be right
+    /// within a bound: whichever has the smaller bound.
     ///
     /// # Errors
     /// [`Unmeasured`] rather than a wrong number.
@@ -103,10 +106,12 @@ impl Timeline {
             let delay_ns = to_at.as_nanos().checked_sub(from_at.as_nanos());
             return Ok(Delay { delay_ns: delay_ns.ok_or(Unmeasured::Range)?, error_bound_ns: 0 });
         }
-        let error_bound_ns = sum_of_bounds(&from_clock, &to_clock).ok_or(Unmeasured::Clocks)?;
-        let walls = from_clock.wall_ns(from_at).zip(to_clock.wall_ns(to_at));
-        let delay_ns = walls.and_then(|(from, to)| to.checked_sub(from));
-        Ok(Delay { delay_ns: delay_ns.ok_or(Unmeasured::Range)?, error_bound_ns })
+        let ways = [self.ahead(from.node, to.node), from_clock.ahead_by_walls(&to_clock)];
+        let best = ways.into_iter().flatten().min_by_key(|offset| offset.error_bound_ns);
+        let ClockOffset { ahead_ns, error_bound_ns } = best.ok_or(Unmeasured::Clocks)?;
+        let between = i128::from(to_at.as_nanos()) - i128::from(from_at.as_nanos());
+        let delay_ns = i64::try_from(between + i128::from(ahead_ns));
+        Ok(Delay { delay_ns: delay_ns.map_err(|_| Unmeasured::Range)?, error_bound_ns })
     }
 
     /// The exact time from one stamp to another in ns; `None` unless both are filled in and of one
@@ -122,18 +127,10 @@ impl Timeline {
     }
 }
 
-/// How far a difference of both clocks' wall times can be off.
-fn sum_of_bounds(a: &ClockDomain, b: &ClockDomain) -> Option<u64> {
-    [a, b].iter().try_fold(0, |sum: u64, clock| {
-        let bound = Some(clock.error_bound_ns).filter(|ns| *ns != ClockDomain::UNSYNCHRONISED);
-        sum.checked_add(bound?)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClockKind, Instant};
+    use crate::{ClockDomain, ClockKind, Instant};
 
     fn node(name: &str, host: u8) -> Node {
         let clock = ClockDomain { host: [host; 16], ..ClockDomain::default() };

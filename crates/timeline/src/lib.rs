@@ -44,9 +44,11 @@ mod id;
 mod instant;
 mod journey;
 mod node;
+mod peer_clock;
 pub mod record;
 mod scan;
 mod stage;
+mod tie;
 mod timeline;
 
 pub use append::{Appender, MAX_OCTETS, MAX_STAMPS, fill, is_timeline, new_timeline};
@@ -55,6 +57,7 @@ pub use id::TimelineId;
 pub use instant::Instant;
 pub use journey::{Delay, Reading, Span, Unmeasured};
 pub use node::{ClockDomain, ClockKind, MAX_NAME_OCTETS, Node, clean_name};
+pub use peer_clock::{ClockOffset, PeerClock};
 pub use stage::{Stage, UNSTAMPED_PEER, Wait, receive_detail};
 pub use timeline::{Reserved, Stamp, Timeline};
 

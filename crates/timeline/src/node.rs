@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::TimelineError;
+use crate::{ClockOffset, Instant, TimelineError};
 
 /// The longest name of a node in octets; longer ones are cut between two characters.
 pub const MAX_NAME_OCTETS: usize = 64;
@@ -108,12 +108,26 @@ impl ClockDomain {
 
     /// The wall-clock time of an instant of this clock, in ns since 1970-01-01T00:00:00Z. `None`
     /// for an unknown kind of clock and beyond the range of `i64`.
-    pub fn wall_ns(&self, at: crate::Instant) -> Option<i64> {
+    pub fn wall_ns(&self, at: Instant) -> Option<i64> {
         match self.kind {
             ClockKind::Monotonic => at.as_nanos().checked_add(self.wall_offset_ns),
             ClockKind::Realtime => Some(at.as_nanos()),
             ClockKind::Other(_) => None,
         }
+    }
+
+    /// How far this clock is ahead of another one, going by the wall clocks of both hosts. `None`
+    /// where one of them claims no bound of its error, or its kind of clock is not known.
+    pub(crate) fn ahead_by_walls(&self, other: &ClockDomain) -> Option<ClockOffset> {
+        let epoch = Instant::from_nanos(0);
+        let (ours, theirs) = (self.wall_ns(epoch)?, other.wall_ns(epoch)?);
+        let bounds = [self, other].map(|clock| clock.error_bound_ns);
+        let [a, b] = bounds;
+        if bounds.contains(&Self::UNSYNCHRONISED) {
+            return None;
+        }
+        let ahead_ns = theirs.checked_sub(ours)?;
+        Some(ClockOffset { ahead_ns, error_bound_ns: a.checked_add(b)? })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the whole chain, and of the workspace itself: one program for all, as
 //! each costs a link.
 
+mod clocks;
 mod conformance;
 mod floors;
 mod interop_brokers;

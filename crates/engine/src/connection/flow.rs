@@ -22,8 +22,10 @@ impl Connection {
             None => None,
         };
         let echo = flow.echo;
-        if let Some(link) = link {
-            self.link_flow(link, flow);
+        match link {
+            Some(link) => self.link_flow(link, flow),
+            None if self.exchange.is_some() => self.clock_flow(session_id, &flow),
+            None => {}
         }
         if echo {
             self.echo(session_id, link, now);

@@ -1,6 +1,7 @@
+use super::clock;
 use super::fit::too_small;
 use super::{Connection, Reading, advertised_ms};
-use crate::config::Side;
+use crate::config::{Config, Side};
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::link::Half;
@@ -8,7 +9,7 @@ use crate::sasl::ClientSasl;
 use hopline_timeline::Instant;
 use hopline_wire::frame::ProtocolHeader;
 use hopline_wire::performative::{Open, SaslMechanisms};
-use hopline_wire::{AmqpError, condition, limits};
+use hopline_wire::{AmqpError, Fields, condition, limits};
 
 impl Connection {
     pub(super) fn start_client(&mut self) {
@@ -40,7 +41,7 @@ impl Connection {
             incoming_locales: Vec::new(),
             offered_capabilities: config.offered_capabilities.clone(),
             desired_capabilities: Vec::new(),
-            properties: (!config.properties.is_empty()).then(|| config.properties.clone()),
+            properties: Some(properties(config)).filter(|fields| !fields.is_empty()),
         };
         if !self.put_if_fits(&open, 0) {
             open.properties = None;
@@ -149,9 +150,16 @@ impl Connection {
         }
         self.peer.channel_max = open.channel_max;
         self.timers.opened(open.idle_time_out).map_err(Fault::Connection)?;
+        self.begin_exchange(&open);
         self.events.push_back(Event::Opened(Box::new(open)));
         Ok(())
     }
+}
+
+fn properties(config: &Config) -> Fields {
+    let mut fields = config.properties.clone();
+    fields.0.extend(config.clock.as_ref().map(clock::property));
+    fields
 }
 
 pub(super) fn out_of_place(what: &str) -> Fault {

@@ -8,6 +8,7 @@
 //! Within `Frames`, [`Half`] says for each end whether its `open` and `close` are out.
 
 mod attach;
+mod clock;
 mod commands;
 mod disposition;
 mod echo;
@@ -31,6 +32,7 @@ use crate::sasl::{Authenticator, ClientSasl};
 use crate::session::Session;
 use crate::{LinkId, SessionId};
 use bytes::{Bytes, BytesMut};
+use clock::Exchange;
 use disposition::Told;
 use echo::EchoLimit;
 use hopline_timeline::Instant;
@@ -95,6 +97,8 @@ pub struct Connection {
     dirty: Vec<SessionId>,
     timers: Timers,
     echoes: EchoLimit,
+    /// With a peer whose clock is another one.
+    exchange: Option<Box<Exchange>>,
     partial_octets: usize,
     user: Option<String>,
     told_closed: bool,
@@ -140,6 +144,7 @@ impl Connection {
             dirty: Vec::new(),
             timers,
             echoes,
+            exchange: None,
             partial_octets: 0,
             user: None,
             told_closed: false,
@@ -186,6 +191,9 @@ impl Connection {
 
     /// Readies what is due; `true`: the outbox holds octets to write.
     pub fn poll_transmit(&mut self) -> bool {
+        if self.exchange.is_some() {
+            self.put_clocks();
+        }
         for id in std::mem::take(&mut self.dirty) {
             if let Some(session) = self.sessions.get_mut(id) {
                 session.is_dirty = false;

@@ -66,6 +66,7 @@ impl Connection {
             self.idle_deadline(),
             self.heartbeat_deadline(),
             self.echoes.deadline(),
+            self.exchange_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -78,6 +79,9 @@ impl Connection {
         }
         if is_due(self.echoes.deadline()) {
             self.answer_late_echoes(now);
+        }
+        if is_due(self.exchange_deadline()) {
+            self.ask_clock();
         }
         if is_due(self.timers.close) {
             self.over();

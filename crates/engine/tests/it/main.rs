@@ -8,6 +8,7 @@
 )]
 
 mod chunks;
+mod clocks;
 mod closing;
 mod credit;
 mod deliveries;

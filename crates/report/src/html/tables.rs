@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use super::Escaped;
 use crate::distribution::Distribution;
+use crate::output::REFUSED;
 use crate::report::Report;
 use crate::table::Row;
 use crate::units::{Percent, Short};
@@ -50,6 +51,10 @@ pub(super) fn legs(report: &Report, page: &mut String) -> fmt::Result {
     head(page, &["", "messages", "min", "p50", "p90", "p99", "p99.9", "max", "mean", "share"])?;
     for line in report.lines() {
         let Row { delays, .. } = line.row;
+        let short = |ns: Option<i64>| match ns {
+            Some(ns) if !line.row.is_significant(ns) => REFUSED.to_owned(),
+            ns => short(ns),
+        };
         let class = if line.inside_stay { " class=\"in\"" } else { "" };
         let name = report.leg_name(line.row);
         write!(page, "<tr><td{class}>{}</td><td>{}</td>", Escaped(&name), delays.count())?;

@@ -111,6 +111,9 @@ impl<'a> Line<'a> {
     }
 }
 
+/// In place of a figure that is smaller than what the clocks may be wrong by.
+pub(crate) const REFUSED: &str = "?";
+
 /// The percentiles that are shown, in thousandths, with their names in a table.
 const PERCENTILES: [(u64, &str); 4] = [(500, "p50"), (900, "p90"), (990, "p99"), (999, "p99.9")];
 

@@ -3,8 +3,9 @@
 use crate::distribution::LONGEST_NS;
 use crate::duplicates::MEMORY_LIMIT;
 use crate::names::{NAME_LIMIT, OTHERS};
+use crate::output::REFUSED;
 use crate::report::Report;
-use crate::table::ROW_LIMIT;
+use crate::table::{ROW_LIMIT, Row};
 
 impl Report {
     /// What a reader should know before trusting the figures.
@@ -29,6 +30,15 @@ impl Report {
         note(counts.unlisted, "samples left out", &full);
         let unused = "not of messages that came after them in the input, or doubled";
         note(counts.kernel_unused, "kernel records left out", unused);
+        let so = "the programs that wrote them had no room; they are missing here";
+        note(counts.kernel_dropped, "kernel records dropped", so);
+        let doubtful = |row: &&Row| {
+            let median = row.delays.percentile_ns(500);
+            median.is_some_and(|ns| !row.is_significant(ns))
+        };
+        let refused = self.lines().iter().map(|line| line.row).filter(doubtful).count() as u64;
+        let what = format!("legs whose median the clocks may be wrong by, shown as {REFUSED}");
+        note(refused, &what, "let the hosts exchange messages for longer, or synchronise them");
         notes.extend(self.nagle_notes());
         notes.extend(self.limits());
         notes

@@ -13,6 +13,7 @@ use super::{Line, PERCENTILES, stage_name, trace, wait_name};
 use crate::cause::Cause;
 use crate::distribution::Distribution;
 use crate::names::NameId;
+use crate::output::REFUSED;
 use crate::report::Report;
 use crate::table::Row;
 use crate::units::{Micros, Percent, Printable, millionths};
@@ -90,6 +91,9 @@ fn source(header: &HeaderRecord) -> String {
         let _ = write!(line, ", send buffer {send}, receive buffer {receive}");
         let _ = write!(line, ", notsent lowat {}", socket.notsent_lowat);
     }
+    if let Some(ns) = header.resolution_ns {
+        let _ = write!(line, ", clock resolution {ns} ns");
+    }
     line
 }
 
@@ -110,14 +114,21 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// The table of legs, in microseconds.
+/// The table of legs, in microseconds; what the clocks may be wrong by stands in a column of its
+/// own.
 fn legs(report: &Report) -> Grid {
     let lines = report.lines();
     let rows: Vec<&Row> = lines.iter().map(|line| line.row).collect();
     let mut grid = Grid::new("");
     lines.iter().for_each(|line| grid.label(label(report, line)));
     let delay = |of: &dyn Fn(&Distribution) -> Option<i64>| {
-        let cell = |row: &&Row| of(&row.delays).map(|ns| Micros(ns.into()).to_string());
+        let cell = |row: &&Row| {
+            let told = |ns: i64| match row.is_significant(ns) {
+                true => Micros(ns.into()).to_string(),
+                false => REFUSED.to_owned(),
+            };
+            of(&row.delays).map(told)
+        };
         rows.iter().map(cell).collect::<Vec<_>>()
     };
     grid.column("count", rows.iter().map(|row| Some(row.delays.count().to_string())).collect());

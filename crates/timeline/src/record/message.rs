@@ -1,7 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClockRecord, Schema, text};
-use crate::{Instant, Node, Stamp, Timeline, TimelineError, TimelineId, Wait};
+use crate::{
+    ClockOffset, Instant, Node, Reserved, Stamp, Timeline, TimelineError, TimelineId, Wait,
+};
 
 /// A message that carried a timeline.
 #[derive(Clone, Eq, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -44,6 +46,20 @@ pub struct NodeRecord {
     /// Its clock; the fields stand beside the name.
     #[serde(flatten)]
     pub clock: ClockRecord,
+    /// What it has found out about the clock of the node before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<TieRecord>,
+}
+
+/// How far a clock is ahead of another.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TieRecord {
+    /// In ns; negative where it is behind.
+    #[serde(with = "text::decimal")]
+    pub ahead_ns: i64,
+    /// By how much that can be wrong, in ns.
+    #[serde(with = "text::decimal")]
+    pub error_bound_ns: u64,
 }
 
 /// A stamp of a timeline.
@@ -81,7 +97,8 @@ pub struct MessageInfo {
 }
 
 impl MessageRecord {
-    /// The record of a message and its timeline; [`Timeline::reserved`] is left out.
+    /// The record of a message and its timeline; of [`Timeline::reserved`] only what
+    /// [`Timeline::tie`] reads is kept.
     pub fn new(info: MessageInfo, timeline: &Timeline) -> Self {
         let MessageInfo { seq, address, octets, message_id, redelivered } = info;
         let TimelineId(id) = timeline.id;
@@ -95,7 +112,12 @@ impl MessageRecord {
             redelivered,
             overflow: timeline.overflow,
             dropped: timeline.dropped,
-            nodes: timeline.nodes.iter().map(NodeRecord::from).collect(),
+            nodes: timeline
+                .nodes
+                .iter()
+                .enumerate()
+                .map(|(n, node)| record(node, timeline.tie(n)))
+                .collect(),
             stamps: timeline.stamps.iter().map(StampRecord::from).collect(),
         }
     }
@@ -115,15 +137,26 @@ impl MessageRecord {
             dropped: self.dropped,
             nodes: self.nodes.iter().map(Node::from).collect(),
             stamps: self.stamps.iter().map(Stamp::from).collect(),
-            reserved: Vec::new(),
+            reserved: self.ties(),
         })
+    }
+
+    fn ties(&self) -> Vec<Reserved> {
+        let ties = self.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.before?)));
+        let record = |(n, tie): (usize, TieRecord)| {
+            let TieRecord { ahead_ns, error_bound_ns } = tie;
+            let stamps = self.stamps.iter().position(|stamp| stamp.node >= n);
+            let stamps = stamps.unwrap_or(self.stamps.len());
+            Timeline::tie_record(n, stamps, ClockOffset { ahead_ns, error_bound_ns })
+        };
+        ties.map(record).collect()
     }
 }
 
-impl From<&Node> for NodeRecord {
-    fn from(node: &Node) -> Self {
-        NodeRecord { name: node.name.clone(), clock: node.clock.into() }
-    }
+fn record(node: &Node, tie: Option<ClockOffset>) -> NodeRecord {
+    let before =
+        tie.map(|ClockOffset { ahead_ns, error_bound_ns }| TieRecord { ahead_ns, error_bound_ns });
+    NodeRecord { name: node.name.clone(), clock: node.clock.into(), before }
 }
 
 impl From<&NodeRecord> for Node {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use connection::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, TcpRecord};
 pub use kernel::{Held, KernelRecord, KernelStamp};
-pub use message::{MessageInfo, MessageRecord, NodeRecord, StampRecord};
+pub use message::{MessageInfo, MessageRecord, NodeRecord, StampRecord, TieRecord};
 pub use side::{SideRecord, SideSummaryRecord};
 pub use text::Schema;
 
@@ -60,6 +60,9 @@ pub struct HeaderRecord {
     pub node: String,
     /// The subscriber's clock.
     pub clock: ClockRecord,
+    /// The clock's resolution in ns; `None` if the system can't say.
+    #[serde(default)]
+    pub resolution_ns: Option<u32>,
     /// The connection's socket options in force; `None` if there is no socket to ask.
     #[serde(default)]
     pub socket: Option<SocketRecord>,

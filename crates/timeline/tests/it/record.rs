@@ -58,6 +58,7 @@ fn a_header() {
         peer: "[::1]:5672".into(),
     };
     let record = HeaderRecord {
+        resolution_ns: Some(1),
         schema: Schema,
         node: "sub".into(),
         clock: CLOCK.into(),
@@ -70,7 +71,7 @@ fn a_header() {
             r#"{"hopline":"header","schema":1,"node":"sub","clock":{"kind":"monotonic","#,
             r#""host":"abababababababababababababababab","#,
             r#""wall_offset_ns":"-9223372036854775808","error_bound_ns":"18446744073709551615"},"#,
-            r#""socket":{"nodelay":true,"send_buffer":1,"receive_buffer":2,"#,
+            r#""resolution_ns":1,"socket":{"nodelay":true,"send_buffer":1,"receive_buffer":2,"#,
             r#""notsent_lowat":4294967295,"local":"[::1]:9","peer":"[::1]:5672"},"address":"q"}"#,
         ),
     );
