@@ -128,6 +128,8 @@ pub(crate) struct Broker {
     pub(crate) losses: Losses,
     /// Forwards whose peers have given a message back: they begin again at the next sweep.
     pub(crate) resting: Vec<ConsumerId>,
+    /// Forwards whose peers have not attached the link yet, and until when they may.
+    pub(crate) attaching: Vec<(ConnId, Instant)>,
     sampled: u32,
     pub(crate) has_told_of_durable: bool,
     /// Whose turn it is. Its own task looks after it when the turn is over.
@@ -155,6 +157,7 @@ impl Broker {
             listed: Vec::new(),
             losses: Losses::default(),
             resting: Vec::new(),
+            attaching: Vec::new(),
             sampled: 0,
             has_told_of_durable: false,
             turn_of: None,
@@ -371,6 +374,7 @@ impl Broker {
         let now = self.clock.now();
         self.time_out_transactions(now);
         self.wake_forwards();
+        self.end_late_forwards(now);
         let ids: Vec<_> =
             self.queues.iter().filter(|(_, q)| q.may_expire()).map(|(id, _)| id).collect();
         for id in ids {

@@ -95,7 +95,8 @@ pub struct Limits {
     pub max_message_size: u64,
     /// When a silent peer is given up; half of it is advertised. 60 s by default; none: never.
     pub idle_timeout: Option<Duration>,
-    /// From connect to `open`, the TLS handshake included. 10 s by default.
+    /// From connect to `open`, the TLS handshake included; and from there until a peer has attached
+    /// the link of a forward. 10 s by default.
     pub handshake_timeout: Duration,
     /// Deliveries that a publisher may send ahead. 1,000 by default.
     pub producer_credit: u32,

@@ -14,6 +14,7 @@ use hopline_driver::engine::wire::performative::Attach;
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{AmqpError, Fields, Role, condition};
 use hopline_driver::engine::{AttachOptions, LinkId};
+use hopline_driver::timeline::Instant;
 use std::fmt::Display;
 use std::rc::Rc;
 use tokio::sync::Notify;
@@ -68,12 +69,16 @@ impl Broker {
         let engine = conn.io.engine_mut();
         let attached =
             engine.begin().and_then(|session| engine.attach(session, options(&forward.config)));
-        if let Err(error) = attached {
-            self.end_forward(id, &error);
+        match attached {
+            Ok(_) => {
+                let patience = self.config.limits.handshake_timeout;
+                self.attaching.push((id, self.clock.now().saturating_add(patience)));
+            }
+            Err(error) => self.end_forward(id, &error),
         }
     }
 
-    /// The peer answers the attach of a forward. If it refuses, a detach follows.
+    /// The peer answers the attach of a forward. If it refuses, a detach is to follow.
     pub(crate) fn on_attached(&mut self, id: ConnId, link: LinkId, attach: &Attach) {
         let Some(forward) = self.conns.get(id).and_then(|conn| conn.forward.clone()) else {
             return;
@@ -91,6 +96,7 @@ impl Broker {
             }
             _ => return,
         }
+        self.attaching.retain(|(attaching, _)| *attaching != id);
         tracing::info!(forward = forward.config.name, "forwarding");
     }
 
@@ -143,6 +149,16 @@ impl Broker {
             && !std::mem::replace(&mut consumer.is_barred, true)
         {
             self.resting.push(id);
+        }
+    }
+
+    /// A peer that does not attach, or refuses without the detach that says so, would be waited for
+    /// for ever: heartbeats keep its connection alive.
+    pub(crate) fn end_late_forwards(&mut self, now: Instant) {
+        self.attaching.retain(|(id, _)| self.conns.contains_key(*id));
+        for (id, _) in self.attaching.extract_if(.., |(_, until)| *until <= now).collect::<Vec<_>>()
+        {
+            self.end_forward(id, &"the other broker has not attached the link in time");
         }
     }
 

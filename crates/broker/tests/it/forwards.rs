@@ -5,11 +5,14 @@ use crate::support::{
 };
 use hopline_broker::{Config, Direction, ForwardConfig, ListenerConfig, NodeConfig};
 use hopline_broker::{Sampling, User};
-use hopline_driver::engine::Delivery;
-use hopline_driver::engine::wire::DeliveryState;
-use hopline_driver::timeline::{Stage, Stamp, UNSTAMPED_PEER};
+use hopline_driver::engine::wire::definitions::SenderSettleMode;
+use hopline_driver::engine::wire::performative::Attach;
+use hopline_driver::engine::wire::{DeliveryState, Role};
+use hopline_driver::engine::{self, Anonymous, Answer, Connection, Delivery, Event};
+use hopline_driver::timeline::{Instant, Stage, Stamp, UNSTAMPED_PEER};
 use hopline_driver::{Reconnect, SocketOptions};
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -197,33 +200,46 @@ fn silent_peer(listener: &TcpListener) -> usize {
 /// each, and whether to stay.
 pub(crate) fn peer(
     listener: &TcpListener,
+    act: impl FnMut(&Delivery) -> (Option<DeliveryState>, bool),
+) {
+    peer_that(listener, |attach| Some(consent(attach)), act);
+}
+
+/// The answer to an attach that grants all.
+pub(crate) fn consent(attach: Attach) -> Answer {
+    Answer {
+        source: attach.source.map(|source| *source),
+        target: attach.target.map(|target| *target),
+        snd_settle_mode: SenderSettleMode::Unsettled,
+        rcv_settle_mode: attach.rcv_settle_mode,
+        offered_capabilities: Vec::new(),
+        properties: Default::default(),
+    }
+}
+
+/// The same, where `answer` says how an attach is answered, if it is.
+pub(crate) fn peer_that(
+    listener: &TcpListener,
+    mut answer: impl FnMut(Attach) -> Option<Answer>,
     mut act: impl FnMut(&Delivery) -> (Option<DeliveryState>, bool),
 ) {
-    use hopline_driver::engine::wire::Role;
-    use hopline_driver::engine::wire::definitions::SenderSettleMode;
-    use hopline_driver::engine::{Anonymous, Answer, Config, Connection, Event};
-    use hopline_driver::timeline::Instant;
-    use std::io::{Read, Write};
     let (mut socket, _) = listener.accept().unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let now = Instant::from_nanos(1);
-    let mut engine = Connection::server(Config::default(), std::sync::Arc::new(Anonymous), now);
+    let anonymous = std::sync::Arc::new(Anonymous);
+    let mut engine = Connection::server(engine::Config::default(), anonymous, now);
     let (mut stays, mut octets) = (true, [0; 65_536]);
     loop {
         while let Some(event) = engine.poll_event(now) {
             match event {
                 Event::AttachRequest { link, attach } => {
-                    assert_eq!(attach.role, Role::Sender);
-                    let answer = Answer {
-                        source: attach.source.map(|source| *source),
-                        target: attach.target.map(|target| *target),
-                        snd_settle_mode: SenderSettleMode::Unsettled,
-                        rcv_settle_mode: attach.rcv_settle_mode,
-                        offered_capabilities: Vec::new(),
-                        properties: Default::default(),
-                    };
-                    engine.accept(link, answer).unwrap();
-                    engine.set_credit(link, 30).unwrap();
+                    let is_sender = attach.role == Role::Sender;
+                    if let Some(answer) = answer(*attach) {
+                        engine.accept(link, answer).unwrap();
+                        if is_sender {
+                            engine.set_credit(link, 30).unwrap();
+                        }
+                    }
                 }
                 Event::Delivery(delivery) => {
                     let (state, goes_on) = act(&delivery);
@@ -243,14 +259,16 @@ pub(crate) fn peer(
             engine.outbox().slices(&mut slices);
             let n = socket.write(&slices[0]).unwrap();
             engine.wrote(n, now);
-            continue;
-        }
-        match socket.read(&mut octets) {
-            Ok(n) if n > 0 && stays => {
-                engine.read_buffer().extend_from_slice(&octets[..n]);
-                engine.handle_read(now);
+        } else if !stays {
+            return;
+        } else {
+            match socket.read(&mut octets) {
+                Ok(n) if n > 0 => {
+                    engine.read_buffer().extend_from_slice(&octets[..n]);
+                    engine.handle_read(now);
+                }
+                _ => return,
             }
-            _ => return,
         }
     }
 }
