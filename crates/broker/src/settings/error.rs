@@ -81,4 +81,12 @@ pub enum SettingsError {
         /// What the driver said.
         source: hopline_driver::Error,
     },
+    /// A forward has nobody to trust.
+    #[error("the forward {name:?} can't have TLS; correct its `ca`")]
+    ForwardTls {
+        /// Its name.
+        name: String,
+        /// What the driver said.
+        source: hopline_driver::Error,
+    },
 }

@@ -92,6 +92,10 @@ impl TryFrom<ForwardKeys> for ForwardSettings {
         set(&mut reconnect.first, keys.first_pause);
         set(&mut reconnect.most, keys.longest_pause);
         let ca = keys.ca.and_then(|Value(ca)| ca).map(PathBuf::from);
+        if ca.is_some() && !remote.tls {
+            return Err("`ca` says whom to trust with TLS, and there is none with amqp: write \
+                        amqps in the URL, or leave `ca` out");
+        }
         let name = keys.name.map_or(default_name, |Value(name)| name);
         Ok(Self(ForwardConfig { name, local, remote, direction, socket, ca, reconnect }))
     }

@@ -18,7 +18,7 @@ pub use print::print;
 use crate::config::{Config, ListenerConfig, SideSink};
 use crate::links::ANYBODY;
 use environment::Variables;
-use hopline_driver::{KernelTimestamps, ServerTls};
+use hopline_driver::{ClientTls, KernelTimestamps, ServerTls};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -115,6 +115,10 @@ fn check(config: &Config) -> Result<(), SettingsError> {
                 source,
             })?;
         }
+    }
+    for forward in config.forwards.iter().filter(|forward| forward.remote.tls) {
+        ClientTls::new(forward.ca.as_deref())
+            .map_err(|source| SettingsError::ForwardTls { name: forward.name.clone(), source })?;
     }
     Ok(())
 }

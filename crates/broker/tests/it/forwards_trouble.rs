@@ -14,13 +14,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 /// Passes octets on, until it is cut; then anew.
-struct Line {
-    address: SocketAddr,
+pub(crate) struct Line {
+    pub(crate) address: SocketAddr,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Line {
-    fn to(there: SocketAddr) -> Self {
+    pub(crate) fn to(there: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, open) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<_>>>::default());
         let ends = open.clone();
@@ -33,6 +33,11 @@ impl Line {
             }
         });
         Self { address, open }
+    }
+
+    /// Connections that have come and were not cut by us.
+    pub(crate) fn connections(&self) -> usize {
+        self.open.lock().unwrap().len() / 2
     }
 
     /// What is on its way is lost. Whether there was anything to cut.
@@ -51,10 +56,10 @@ fn pass(from: &TcpStream, to: &TcpStream) {
     });
 }
 
-const COUNT: i32 = 3_000;
+pub(crate) const COUNT: i32 = 3_000;
 
 /// A queue of few messages, so that the forward does not run ahead of who takes them.
-fn narrow(config: Config) -> Config {
+pub(crate) fn narrow(config: Config) -> Config {
     let nodes = NodeConfig { max_messages: 100, ..NodeConfig::default() };
     let limits = Limits { producer_credit: 50, ..Limits::default() };
     Config { nodes, limits, ..config }
@@ -62,7 +67,7 @@ fn narrow(config: Config) -> Config {
 
 /// Takes all numbers and cuts the line again and again meanwhile. Each number comes, the first time
 /// in order; what comes twice was on its way when the line was cut.
-async fn take_all_over(line: &Line, client: &mut Client, receiver: LinkId) {
+pub(crate) async fn take_all_over(line: &Line, client: &mut Client, receiver: LinkId) {
     let (mut seen, mut again, mut cuts) = (Vec::new(), 0, 0);
     let mut times = BTreeMap::<String, u32>::new();
     while seen.len() < COUNT as usize {

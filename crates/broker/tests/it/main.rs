@@ -15,6 +15,7 @@ mod connections;
 mod crowds;
 mod dispositions;
 mod forwards;
+mod forwards_secure;
 mod forwards_silent;
 mod forwards_trouble;
 mod groups;

@@ -150,6 +150,7 @@ fn mistakes_in_the_file_are_told_by_line_and_cure() {
         ("[[forward]]\nfrom = 'q'", &["broker.toml:1: ", "`to`"]),
         ("[[forward]]\nfrom = 'q'\nto = 'r'", &["broker.toml:1: ", "has to be the URL"]),
         ("[[forward]]\nfrom = 'amqp://h/q'\nto = 'amqp://h/q'", &["both URLs", "name of a"]),
+        ("[[forward]]\nfrom = 'q'\nto = 'amqp://h/q'\nca = 'c'", &["toml:1: ", "write amqps"]),
         (
             "[[forward]]\nfrom = 'q'\nto = 'amqp://h'",
             &["broker.toml:3: ", "amqp://host:5672/queue"],
@@ -206,6 +207,11 @@ fn what_only_the_whole_can_tell_is_told_too() {
     let tls = "[[listener]]\ntls = { certificate = 'none.pem', key = 'none.key' }";
     let error = Folder::with(tls).load().unwrap_err();
     assert_says(&error.to_string(), &["127.0.0.1:5672", "[listener.tls]"]);
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert_says(&cause, &["/none.pem"]);
+    let trust = "[[forward]]\nname = 'f'\nfrom = 'q'\nto = 'amqps://h/q'\nca = 'none.pem'";
+    let error = Folder::with(trust).load().unwrap_err();
+    assert_says(&error.to_string(), &["\"f\"", "correct its `ca`"]);
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert_says(&cause, &["/none.pem"]);
 }
@@ -278,6 +284,7 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
     config.nodes.max_delivery_count = Some(5);
     config.nodes.durable_messages = DurableMessages::Reject;
     config.limits.connections_per_address = 12;
+    let ca = Some(tls.certificate.clone());
     let mut listener = ListenerConfig { tls: Some(tls), ..ListenerConfig::default() };
     listener.address = "[::1]:0".into();
     listener.socket.nodelay = false;
@@ -296,7 +303,7 @@ fn unlike_the_default(tls: TlsFiles) -> Config {
         remote: "amqps://ann:hunter2@[::1]:1/a/b%20c".parse().unwrap(),
         direction: Direction::Out,
         socket: config.listeners[1].socket.clone(),
-        ca: Some("/ca.pem".into()),
+        ca,
         reconnect: Reconnect { first: Duration::from_millis(5), ..Reconnect::default() },
     };
     out.socket.reuse_port = false;
@@ -324,6 +331,10 @@ fn what_is_printed_is_read_back_the_same_but_for_passwords() {
     let config = folder.load().unwrap();
     let tls = config.listeners[0].tls.as_ref().unwrap();
     assert_eq!(tls.certificate, folder.path("c.pem"), "paths are seen from the file's folder");
+    let beside = "[[forward]]\nfrom = 'q'\nto = 'amqps://h/q'\nca = 'c.pem'";
+    std::fs::write(folder.path("broker.toml"), beside).unwrap();
+    let config = folder.load().unwrap();
+    assert_eq!(config.forwards[0].ca, Some(folder.path("c.pem")), "here too");
 }
 
 /// The keys of a table, those of tables in it with its name before.
