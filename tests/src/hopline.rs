@@ -26,8 +26,16 @@ impl HoplineBroker {
     /// # Panics
     /// If it does not say within [`PATIENCE`] what it listens on.
     pub fn start(options: &[&str]) -> HoplineBroker {
+        HoplineBroker::start_at("127.0.0.1:0", options)
+    }
+
+    /// The same at `HOST:PORT`: where another one was before.
+    ///
+    /// # Panics
+    /// If it does not say within [`PATIENCE`] what it listens on.
+    pub fn start_at(host: &str, options: &[&str]) -> HoplineBroker {
         let mut command = Program::Broker.command();
-        let mut process = Process::start(command.args(["--listen", "127.0.0.1:0"]).args(options));
+        let mut process = Process::start(command.args(["--listen", host]).args(options));
         let said = process.wait_for_text_after("listening on ", PATIENCE);
         let end = said.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'));
         HoplineBroker { process, host: said[..end.unwrap_or(said.len())].to_owned() }

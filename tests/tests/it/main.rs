@@ -4,6 +4,7 @@
 mod clocks;
 mod conformance;
 mod floors;
+mod forwards;
 mod interop_brokers;
 mod interop_clients;
 mod interop_values;
