@@ -12,7 +12,7 @@ use hopline_driver::engine::wire::value::{
     finish_binary32, finish_map32, start_binary32, start_map32,
 };
 use hopline_driver::engine::wire::{Fields, Symbol, WireError};
-use hopline_driver::engine::{Delivery, Slot};
+use hopline_driver::engine::{Arrival, Delivery, Slot};
 use hopline_driver::timeline::{
     ANNOTATION, Appender, ClockOffset, Instant, Stage, TimelineId, Wait,
 };
@@ -53,7 +53,7 @@ pub(crate) struct Message {
     received: Instant,
     /// The detail of RECEIVE.
     via: u8,
-    arrived: Option<Instant>,
+    arrived: Option<Arrival>,
     /// How far the clock of the node before was ahead of ours.
     tie: Option<ClockOffset>,
     deserialized: Instant,
@@ -334,7 +334,7 @@ impl Message {
                 stamps.tie(tie);
             }
             if let Some(arrived) = self.arrived {
-                stamps.stamp(Stage::KernelReceive, 0, arrived);
+                stamps.stamp(Stage::KernelReceive, arrived.detail(), arrived.at);
             }
             stamps.stamp(Stage::Receive, self.via, self.received);
             stamps.stamp(Stage::Deserialize, 0, self.deserialized);

@@ -2,7 +2,7 @@
 
 use crate::{LinkId, SessionId};
 use bytes::Bytes;
-use hopline_timeline::Instant;
+use hopline_timeline::{Instant, UPPER_BOUND};
 use hopline_wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::{Attach, Open};
 use hopline_wire::{AmqpError, DeliveryState, DeliveryTag, Fields, Role, Serial};
@@ -116,11 +116,26 @@ pub struct Delivery {
     pub payload: Bytes,
     /// When the read that held its last octet returned.
     pub received: Instant,
-    /// When the newest octets of that read arrived at the host, if its kernel told: the last octet
-    /// of the delivery then or before.
-    pub arrived: Option<Instant>,
+    /// When its last octet arrived at the host, if the host's kernel told.
+    pub arrived: Option<Arrival>,
     /// Transfers that it came in.
     pub transfers: u32,
+}
+
+/// When octets arrived at the host.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When the newest octets of their read did.
+    pub at: Instant,
+    /// They are not the newest of the read: they arrived then or before.
+    pub is_upper_bound: bool,
+}
+
+impl Arrival {
+    /// The detail octet of the stamp KERNEL_RECEIVE.
+    pub fn detail(self) -> u8 {
+        if self.is_upper_bound { UPPER_BOUND } else { 0 }
+    }
 }
 
 /// What is known of a link.

@@ -36,7 +36,7 @@ pub use config::Config;
 pub use connection::{Answer, AttachOptions, Connection};
 pub use counts::FrameCounts;
 pub use departures::Departure;
-pub use event::{Delivery, Event, LinkInfo};
+pub use event::{Arrival, Delivery, Event, LinkInfo};
 pub use fault::CommandError;
 pub use hopline_timeline as timeline;
 pub use hopline_wire as wire;

@@ -33,6 +33,8 @@ pub(crate) struct Chain<'a> {
     pub(crate) late: Duration,
     /// Whether broker and publisher write side records.
     pub(crate) side_records: bool,
+    /// A folder, to be made, where what was recorded stays.
+    pub(crate) keep: Option<PathBuf>,
 }
 
 /// What one run showed, from CREATE to the last stamp.
@@ -64,9 +66,14 @@ impl Chain<'_> {
     /// Makes the run.
     pub(crate) async fn run(&self) -> Result<Measured, Error> {
         let folder = TempDir::new().map_err(Error::file(std::env::temp_dir()))?;
-        let records = folder.path().join("records");
+        let kept = match &self.keep {
+            Some(keep) => std::fs::create_dir_all(keep).map(|()| keep.clone()),
+            None => Ok(folder.path().to_owned()),
+        };
+        let place = kept.map_err(Error::file(self.keep.as_deref().unwrap_or(folder.path())))?;
+        let records = place.join("subscriber.jsonl");
         let namespace = |end| self.path.and_then(|path| path.namespace(end));
-        let sides = ["publisher", "broker"].map(|name| folder.path().join(name));
+        let sides = ["publisher.jsonl", "broker.jsonl"].map(|name| place.join(name));
         let [publisher_side, broker_side] = &sides;
         let side = self.side_records.then(|| format!("side_records = {broker_side:?}\n"));
         let file = format!("{}{}", side.unwrap_or_default(), self.broker);

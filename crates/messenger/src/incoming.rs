@@ -96,7 +96,7 @@ impl Received {
                 stamps.tie(tie);
             }
             if let Some(arrived) = self.delivery.arrived {
-                stamps.stamp(Stage::KernelReceive, 0, arrived);
+                stamps.stamp(Stage::KernelReceive, arrived.detail(), arrived.at);
             }
             stamps.stamp(Stage::Receive, via, self.delivery.received);
             stamps.stamp(Stage::Deserialize, 0, self.queued_at);

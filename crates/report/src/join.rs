@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 
 use hopline_timeline::record::{Held, KernelRecord, KernelStamp};
-use hopline_timeline::{Instant, Stage, Stamp, Timeline, TimelineId};
+use hopline_timeline::{Instant, Stage, Stamp, Timeline, TimelineId, UPPER_BOUND};
 
 use crate::names::NameId;
 
 /// How many records of kernels are kept for messages to come. Takes about 150 MiB when full.
 pub const KERNEL_LIMIT: usize = 1 << 20;
-
-/// In the detail octet of a joined stamp: the message passed at this instant or before.
-pub(crate) const UPPER_BOUND: u8 = 1;
 
 /// In the detail octet of a joined stamp: the octets were sent again later.
 pub(crate) const RETRANSMITTED: u8 = 2;
@@ -97,9 +94,15 @@ fn stamp_of(node: usize, kernel: &KernelStamp) -> Stamp {
     Stamp { node, stage: kernel.stage, detail: bound | again, at: kernel.at }
 }
 
-/// Whether the stamp is the kernel's of the sender and only says by when the message had passed.
+/// Whether the stamp is a kernel's and only says by when the message had passed.
 pub(crate) fn is_upper_bound(stamp: &Stamp) -> bool {
-    is_of_kernel(stamp) && stamp.detail & UPPER_BOUND != 0
+    let is_receivers = stamp.known_stage() == Some(Stage::KernelReceive);
+    (is_of_kernel(stamp) || is_receivers) && stamp.detail & UPPER_BOUND != 0
+}
+
+/// Whether the stamp is the sender's kernel's, and the octets were sent again later.
+pub(crate) fn is_retransmitted(stamp: &Stamp) -> bool {
+    is_of_kernel(stamp) && stamp.detail & RETRANSMITTED != 0
 }
 
 /// Whether the stamp is the sender's kernel's.

@@ -58,7 +58,7 @@ pub use instant::Instant;
 pub use journey::{Delay, Reading, Span, Unmeasured};
 pub use node::{ClockDomain, ClockKind, MAX_NAME_OCTETS, Node, clean_name};
 pub use peer_clock::{ClockOffset, PeerClock};
-pub use stage::{Stage, UNSTAMPED_PEER, Wait, receive_detail};
+pub use stage::{Stage, UNSTAMPED_PEER, UPPER_BOUND, Wait, receive_detail};
 pub use timeline::{Reserved, Stamp, Timeline};
 
 /// The message annotation that carries the timeline, an AMQP symbol.

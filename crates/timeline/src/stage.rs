@@ -130,6 +130,10 @@ impl Stage {
 /// node that stamped last, so that it came by way of a node which does not stamp.
 pub const UNSTAMPED_PEER: u8 = 1;
 
+/// In the detail octet of a stamp by a kernel ([`Stage::KernelReceive`], and those of side records
+/// when they are joined): the message had passed at this instant or before.
+pub const UPPER_BOUND: u8 = 1;
+
 /// The detail octet for the [`Stage::Receive`] stamp of a message that came from the container
 /// `peer` and carries the timeline `octets`: [`UNSTAMPED_PEER`], or 0 if the peer is the node that
 /// stamped last, or none has.

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use hopline_lab::{Shape, nagle};
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -53,6 +54,9 @@ pub(crate) struct Nagle {
     /// Which instants the kernels are asked for, as the other programs take it.
     #[arg(long, value_name = "WHICH", default_value = "all")]
     kernel_timestamps: String,
+    /// Keep what the programs recorded, a folder for each run below this one, for hopline-report.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
     /// Which delay is late.
     #[arg(long, value_name = "T", default_value = "5ms", value_parser = humantime::parse_duration)]
     late: Duration,
@@ -114,6 +118,7 @@ impl Nagle {
             throttle,
             path: self.path,
             kernel_timestamps: self.kernel_timestamps.clone(),
+            keep: self.keep.clone().map(|keep| std::path::absolute(&keep).unwrap_or(keep)),
             late_us: u64::try_from(self.late.as_micros()).unwrap_or(u64::MAX),
         }
     }

@@ -25,7 +25,7 @@ pub use attach::{Answer, AttachOptions};
 
 use crate::config::{Config, Side};
 use crate::counts::FrameCounts;
-use crate::event::Event;
+use crate::event::{Arrival, Event};
 use crate::link::{Half, Link};
 use crate::outbox::Outbox;
 use crate::sasl::{Authenticator, ClientSasl};
@@ -171,6 +171,12 @@ impl Connection {
     /// When the newest octets of the last read arrived at the host, if its kernel told.
     pub const fn handle_arrival(&mut self, arrived: Option<Instant>) {
         self.arrived = arrived;
+    }
+
+    /// When the octets that were decoded last arrived.
+    fn arrival(&self) -> Option<Arrival> {
+        let is_upper_bound = !(self.frames.is_empty() && self.input.is_empty());
+        self.arrived.map(|at| Arrival { at, is_upper_bound })
     }
 
     /// Decodes on until something is to be told.

@@ -198,7 +198,7 @@ impl Connection {
             state: partial.state,
             payload,
             received: self.received,
-            arrived: self.arrived,
+            arrived: self.arrival(),
             transfers: partial.transfers,
         }));
         Ok(())

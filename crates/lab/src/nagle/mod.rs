@@ -14,6 +14,7 @@ use crate::chain::{Chain, Measured};
 use crate::path::Path;
 use crate::{Error, Lab, Outcome};
 use hopline_messenger::driver::KernelTimestamps;
+use std::path::PathBuf;
 
 /// A run's time beside its messages, roughly: starting and ending processes.
 const AROUND: std::time::Duration = std::time::Duration::from_millis(300);
@@ -61,7 +62,9 @@ async fn make(
             let nodelay = number.is_multiple_of(2) == second;
             let word = if nodelay { "on" } else { "off" };
             let what = format!("round {} of {}, no-delay {word}", number + 1, settings.rounds);
-            let chain = chain(settings, lab, path, nodelay);
+            let mut chain = chain(settings, lab, path, nodelay);
+            let folder = |keep: &PathBuf| keep.join(format!("round-{}-{word}", number + 1));
+            chain.keep = settings.keep.as_ref().map(folder);
             let measured = lab.run(what, length, chain.run()).await?;
             if let Some(round) = rounds.last_mut() {
                 let half = if nodelay { &mut round.on } else { &mut round.off };
@@ -98,6 +101,7 @@ fn chain<'a>(
         path,
         late: std::time::Duration::from_micros(settings.late_us),
         side_records: settings.is_stamped_when_sent(),
+        keep: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{Error, Shape};
 use hopline_messenger::driver::KernelTimestamps;
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Rounds at most.
@@ -111,6 +112,8 @@ pub struct Settings {
     pub path: Option<Shape>,
     /// Which stamps the kernels are asked for, as `--kernel-timestamps` of the programs names them.
     pub kernel_timestamps: String,
+    /// A folder where the records of all runs stay, each run's in a folder of its own.
+    pub keep: Option<PathBuf>,
     /// Above which delay, in us, a message is late.
     pub late_us: u64,
 }
@@ -133,6 +136,7 @@ impl Default for Settings {
             throttle: None,
             path: None,
             kernel_timestamps: "all".into(),
+            keep: None,
             late_us: 5_000,
         }
     }

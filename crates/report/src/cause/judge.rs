@@ -4,7 +4,7 @@ use hopline_timeline::record::Held;
 use hopline_timeline::{Stage, Stamp, Timeline, Wait};
 
 use super::Cause;
-use crate::join::HeldAt;
+use crate::join::{HeldAt, is_upper_bound};
 use crate::way::{Leg, LegKind, Way, is_of_program, tells_wait};
 
 /// The cause of a leg, and the part that shows it.
@@ -89,7 +89,8 @@ fn hop<'a>(way: &Way<'a>, leg: &Leg<'a>) -> Verdict<'a> {
     let before_end =
         |stamp: &&Stamp| way.timeline().delay(stamp, leg.to).is_ok_and(|delay| delay.delay_ns >= 0);
     let left = find(Stage::KernelSched).or_else(|| find(Stage::KernelSend)).filter(before_end);
-    let arrived = find(Stage::KernelReceive);
+    // What shares a read with later octets may have arrived long before that stamp.
+    let arrived = find(Stage::KernelReceive).filter(|stamp| !is_upper_bound(stamp));
     let parts = std::iter::once(leg.from).chain(left).chain(arrived).chain([leg.to]);
     let (from, to) = longest(way.timeline(), parts).unwrap_or((leg.from, leg.to));
     let is = |stamp: &Stamp, of: Option<&Stamp>| of.is_some_and(|of| std::ptr::eq(stamp, of));

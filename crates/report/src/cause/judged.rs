@@ -5,7 +5,7 @@
 
 use hopline_timeline::Delay;
 
-use super::{Cause, Larger, judge};
+use super::{Away, Cause, Larger, judge};
 use crate::join::HeldAt;
 use crate::names::NameId;
 use crate::table::Key;
@@ -32,6 +32,7 @@ impl Judged {
 /// Judges message after message.
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
+    away: Away,
     larger: Larger,
     /// Kept for its memory.
     judged: Vec<Judged>,
@@ -83,6 +84,10 @@ impl Judge {
         let delay = way.delay(leg).ok()?;
         let key = Key::of(names, leg);
         let timeline = way.timeline();
+        let verdict = match leg.kind {
+            LegKind::Hop => self.away.judge(&key, way, leg, verdict),
+            _ => verdict,
+        };
         let verdict = self.larger.judge(&key, timeline, leg, octets, verdict);
         self.larger.note(key, timeline, leg, octets);
         Some(Judged { key, delay, cause: verdict.cause, at: way.index(verdict.to)? })

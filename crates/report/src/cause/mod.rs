@@ -1,11 +1,13 @@
 //! Why a message was late: causes, and the evidence that each needs.
 
+mod away;
 mod judge;
 mod judged;
 mod larger;
 mod late;
 mod plateau;
 
+pub(crate) use away::Away;
 pub(crate) use judge::{Verdict, judge};
 pub(crate) use judged::{Judge, Judged};
 pub(crate) use larger::Larger;

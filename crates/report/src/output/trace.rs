@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Write};
 
-use hopline_timeline::{Delay, Stage, Stamp, Unmeasured};
+use hopline_timeline::{Delay, Stage, Stamp, UPPER_BOUND, Unmeasured};
 
 use super::wait_name;
 use crate::cause::Judged;
-use crate::join::{RETRANSMITTED, UPPER_BOUND, is_of_kernel};
+use crate::join::{RETRANSMITTED, is_of_kernel, is_upper_bound};
 use crate::report::Report;
 use crate::traces::{Reason, Trace};
 use crate::units::{Millis, Period, Printable};
@@ -68,6 +68,7 @@ fn write_step(
     match stamp.detail {
         0 => Ok(()),
         detail if is_of_kernel(stamp) => write_kernel_detail(detail, out),
+        _ if is_upper_bound(stamp) => out.write_str("  <="),
         detail if tells_wait(stamp) => write!(out, "  waited for {}", wait_name(detail)),
         _ if comes_by_others(stamp) => out.write_str("  by way of an unknown node"),
         detail => write!(out, "  detail {detail}"),

@@ -250,3 +250,41 @@ fn a_message_that_was_held_for_a_moment_and_then_lay_in_the_receiver_was_not_lat
     let got = report_of(&(side + &calm.collect::<String>() + &odd.line(20)));
     assert_eq!(causes(&got), ["end_to_end receiver-busy 1", "hop receiver-busy 1"]);
 }
+
+/// The line of a message that shared its read with later ones: its KERNEL_RECEIVE is an upper bound.
+/// With the sender's KERNEL_ACK so long before RECEIVE, if there is one.
+fn in_one_read(chain: &Chain, seq: u64, acknowledged_before: Option<i64>) -> String {
+    let mut line: Value = serde_json::from_str(&chain.line(seq)).unwrap();
+    let stamps = line["stamps"].as_array_mut().unwrap();
+    let is = |stamp: &Value, stage: &str| stamp["stage"] == *stage;
+    let arrived = stamps.iter().position(|stamp| is(stamp, "KERNEL_RECEIVE")).unwrap();
+    stamps[arrived]["detail"] = 1.into();
+    let received = stamps[arrived + 1]["at_ns"].as_str().unwrap().parse::<i64>().unwrap();
+    assert!(is(&stamps[arrived + 1], "RECEIVE"));
+    if let Some(before) = acknowledged_before {
+        let sent = stamps.iter().position(|stamp| is(stamp, "KERNEL_SCHED")).unwrap();
+        let mut acknowledged = stamps[sent].clone();
+        acknowledged["stage"] = "KERNEL_ACK".into();
+        acknowledged["at_ns"] = (received - before).to_string().into();
+        stamps.insert(sent + 1, acknowledged);
+    }
+    line.to_string() + "\n"
+}
+
+#[test]
+fn what_shares_a_read_with_later_messages_was_not_on_the_wire_until_they_came() {
+    let kernels = || Chain::default().with_sender_kernel().with_receiver_kernel();
+    let calm: String = (0..50).map(|seq| kernels().line(seq)).collect();
+    let odd = kernels().takes("KERNEL_RECEIVE", 30 * MS);
+    for (acknowledged_before, cause) in [
+        (None, "wire-or-receiver"),
+        (Some(10 * US), "wire-or-receiver"),
+        (Some(-20 * MS), "wire-or-receiver"),
+        (Some(20 * MS), "receiver-busy"),
+        (Some(6 * MS), "receiver-busy"),
+    ] {
+        let got = report_of(&(calm.clone() + &in_one_read(&odd, 50, acknowledged_before)));
+        let want = [format!("end_to_end {cause} 1"), format!("hop {cause} 1")];
+        assert_eq!(causes(&got), want, "{acknowledged_before:?}");
+    }
+}
