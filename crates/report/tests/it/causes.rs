@@ -251,7 +251,8 @@ fn a_message_that_was_held_for_a_moment_and_then_lay_in_the_receiver_was_not_lat
     assert_eq!(causes(&got), ["end_to_end receiver-busy 1", "hop receiver-busy 1"]);
 }
 
-/// The line of a message that shared its read with later ones: its KERNEL_RECEIVE is an upper bound.
+/// The line of a message that shared its read with later ones: its KERNEL_RECEIVE is an upper
+/// bound.
 /// With the sender's KERNEL_ACK so long before RECEIVE, if there is one.
 fn in_one_read(chain: &Chain, seq: u64, acknowledged_before: Option<i64>) -> String {
     let mut line: Value = serde_json::from_str(&chain.line(seq)).unwrap();
