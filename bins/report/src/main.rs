@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod watch;
+
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,6 +43,10 @@ struct Arguments {
     /// 5ms
     #[arg(long, value_name = "FACTOR", default_value = "5", value_parser = late)]
     late: Late,
+    /// Show a table of the last seconds while records arrive, on a terminal; files are followed as
+    /// they grow. Ctrl-C, or the end of the standard input, ends it, and the report follows
+    #[arg(long)]
+    watch: bool,
     /// Print one JSON object; nanoseconds are strings
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -87,6 +93,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::parse();
     let outcome = match arguments.command.take() {
         Some(Command::Compare { json, a, b }) => compare(&a, &b, json),
+        None if arguments.watch => watch::run(&options(arguments)),
         None => run(&options(arguments)),
     };
     match outcome {

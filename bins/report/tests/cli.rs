@@ -1,11 +1,12 @@
 //! The program as people and scripts run it.
 
-#![allow(clippy::unwrap_used, reason = "a test reports by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test reports by panicking")]
 
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -128,6 +129,7 @@ fn help_names_every_option_and_the_exit_status() {
         "--id <HEX>",
         "--late <FACTOR>",
         "--hlog <FILE>",
+        "--watch",
         "--json",
         "--csv",
         "Exit status",
@@ -246,4 +248,82 @@ fn a_file_of_kernel_records_is_read_first_wherever_it_stands() {
     fs::write(&side, record).unwrap();
     let told = run(&["--trace", "1", &chain(), side.to_str().unwrap()]);
     assert!(text(&told.stdout).contains("KERNEL_SCHED: 0.001  <="), "{}", text(&told.stdout));
+}
+
+/// The program on a terminal of its own, and what that shows until it ends; `meanwhile` has what
+/// was shown so far, and the keyboard.
+fn on_a_terminal(
+    arguments: &str,
+    no_color: &str,
+    meanwhile: impl FnOnce(&dyn Fn() -> String, &mut dyn Write),
+) -> (String, bool) {
+    let program = env!("CARGO_BIN_EXE_hopline-report");
+    let command = format!("stty cols 120 rows 20; exec {program} {arguments}");
+    let mut terminal = Command::new("script")
+        .args(["--quiet", "--return", "--flush", "--command", &command, "/dev/null"])
+        .env("NO_COLOR", no_color)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("script, of util-linux: {error}"));
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let reader = std::thread::spawn({
+        let (shown, mut output) = (shown.clone(), terminal.stdout.take().unwrap());
+        move || {
+            let mut octets = [0; 4096];
+            while let Ok(n @ 1..) = output.read(&mut octets) {
+                shown.lock().unwrap().extend_from_slice(&octets[..n]);
+            }
+        }
+    });
+    let so_far = || String::from_utf8_lossy(&shown.lock().unwrap()).into_owned();
+    let mut keyboard = terminal.stdin.take().unwrap();
+    meanwhile(&so_far, &mut keyboard);
+    let status = terminal.wait().unwrap();
+    drop(keyboard);
+    reader.join().unwrap();
+    (so_far(), status.success())
+}
+
+const SCREEN_ON: &str = "\u{1b}[?1049h";
+const SCREEN_OFF: &str = "\u{1b}[?1049l";
+
+#[test]
+fn a_growing_file_is_watched_until_ctrl_c_and_then_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records");
+    let lines = fs::read_to_string(data("chain.jsonl")).unwrap();
+    let (before, after) = lines.split_at(lines.match_indices('\n').nth(2).unwrap().0 + 1);
+    fs::write(&path, before).unwrap();
+    let arguments = format!("--watch --late 100us {}", path.display());
+    let (shown, success) = on_a_terminal(&arguments, "", |shown, keyboard| {
+        wait_until(|| shown().contains("publisher"));
+        let file = fs::OpenOptions::new().append(true).open(&path);
+        file.unwrap().write_all(after.as_bytes()).unwrap();
+        wait_until(|| shown().contains("no-credit"));
+        keyboard.write_all(b"\x03").unwrap();
+    });
+    assert!(success, "{shown}");
+    let (screen, report) = shown.split_once(SCREEN_OFF).unwrap();
+    assert!(screen.contains(SCREEN_ON) && screen.contains("p99 of each second"), "{screen:?}");
+    assert!(screen.contains("\u{1b}[36m") || screen.contains("[38;5;6m"), "a colour: {screen:?}");
+    assert!(report.contains("messages 5, untimed 1"), "{report}");
+}
+
+#[test]
+fn a_pipe_is_watched_to_its_end_and_without_colours_if_that_is_wished() {
+    let arguments = format!("--watch --slowest 1 < {}", data("chain.jsonl").display());
+    let (shown, success) = on_a_terminal(&arguments, "1", |_, _| {});
+    assert!(success, "{shown}");
+    let (screen, report) = shown.split_once(SCREEN_OFF).unwrap();
+    assert!(screen.contains(SCREEN_ON), "{screen:?}");
+    assert!(!screen.contains("\u{1b}[36m") && !screen.contains("[38;5;"), "{screen:?}");
+    assert!(report.contains("+ e2e: 1.567") && report.contains("messages 5"), "{report}");
+}
+
+#[test]
+fn without_a_terminal_there_is_nothing_to_watch() {
+    let output = run(&["--watch", data("chain.jsonl").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--watch needs a terminal"), "{output:?}");
 }

@@ -16,8 +16,16 @@ use crate::error::Error;
 /// # Errors
 /// [`Error::Signal`].
 pub fn outlast_writer() -> Result<(), Error> {
+    interrupted().map(drop)
+}
+
+/// As [`outlast_writer`]; tells by what it returns that Ctrl-C came.
+///
+/// # Errors
+/// [`Error::Signal`].
+pub fn interrupted() -> Result<Arc<AtomicBool>, Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     flag::register_conditional_default(SIGINT, Arc::clone(&interrupted)).map_err(Error::Signal)?;
-    flag::register(SIGINT, interrupted).map_err(Error::Signal)?;
-    Ok(())
+    flag::register(SIGINT, Arc::clone(&interrupted)).map_err(Error::Signal)?;
+    Ok(interrupted)
 }

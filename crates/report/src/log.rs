@@ -24,6 +24,11 @@ impl<W: Write> Log<W> {
         Self { out, malformed: 0 }
     }
 
+    /// Where things were said.
+    pub(crate) fn into_inner(self) -> W {
+        self.out
+    }
+
     /// A line that is left out.
     pub(crate) fn malformed(&mut self, name: &str, line: u64, what: &impl Display) {
         self.malformed += 1;

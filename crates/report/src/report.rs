@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::export::Intervals;
 use crate::gallery::Gallery;
 use crate::join::Side;
+use crate::live::{Live, View};
 use crate::names::{NAME_LIMIT, NameId, Names};
 use crate::table::{Key, Point, Table};
 use crate::traces::{Trace, Traces, Wanted};
@@ -39,6 +40,8 @@ pub struct Report {
     side: Side,
     /// For a page with pictures.
     pub(crate) gallery: Option<Gallery>,
+    /// The last seconds, if somebody watches.
+    pub(crate) live: Option<Live>,
     /// An interval log to be written on the way.
     pub(crate) intervals: Option<Intervals>,
     pub(crate) connections: Vec<ConnectionRecord>,
@@ -69,6 +72,7 @@ impl Report {
             judge: Judge::default(),
             side: Side::default(),
             gallery: None,
+            live: None,
             intervals: None,
             connections: Vec::new(),
             late: Late::default(),
@@ -94,6 +98,21 @@ impl Report {
             unlisted: self.table.unlisted() + self.causes.unlisted(),
             ..self.counts
         }
+    }
+
+    /// It is so many seconds since the beginning, for who watches.
+    pub(crate) fn advance(&mut self, second: u64) {
+        if let Some(live) = &mut self.live {
+            live.advance(second);
+        }
+    }
+
+    /// What passed in the last seconds.
+    pub(crate) fn view(&mut self) -> View {
+        let Some(mut live) = self.live.take() else { return View::default() };
+        let view = live.view(self);
+        self.live = Some(live);
+        view
     }
 
     /// The ids that were wanted and haven't come.
@@ -152,6 +171,9 @@ impl Report {
             self.count(message, &way);
             self.measure(&way, &names, end_to_end_ns);
             self.count_causes(&judged, message.octets);
+            if let Some(live) = &mut self.live {
+                live.add(&judged);
+            }
             if let Some(intervals) = &mut self.intervals {
                 intervals.add(&way, |leg| Key::of(&names, leg), &self.names);
             }

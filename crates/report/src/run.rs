@@ -35,6 +35,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// What the report has to keep for all that is asked for.
+    pub(crate) fn report_wanted(&self) -> Wanted {
+        let exported = self.wanted.exported || self.exports.want_traces();
+        Wanted { exported, ..self.wanted.clone() }
+    }
+
     /// Whether the standard input is among what will be read.
     pub fn reads_stdin(&self) -> bool {
         self.files.is_empty() || self.files.iter().any(|path| is_stdin(path))
@@ -106,21 +112,10 @@ pub fn run(
     out: &mut impl Write,
     log: impl Write,
 ) -> Result<Outcome, Error> {
-    let exported = options.wanted.exported || options.exports.want_traces();
-    let report = Report::new(Wanted { exported, ..options.wanted.clone() })?;
-    let mut reading = Reading::new(report, log);
-    reading.report.set_late(options.late);
-    reading.report.gallery = options.exports.html.as_ref().map(|_| Gallery::new());
-    let hlog = options.exports.hlog.as_deref();
-    reading.report.intervals = hlog.map(Intervals::create).transpose()?;
+    let mut reading = Reading::new(Report::new(options.report_wanted())?, log);
+    reading.prepare(options)?;
     reading.read_all(&options.files, stdin);
-    reading.report.intervals.take().map_or(Ok(()), Intervals::finish)?;
-    options.exports.write(&reading.report)?;
-    let written = reading.report.write(options.format, out).and_then(|()| out.flush());
-    match written.map_err(Error::Write) {
-        Err(error) if !error.is_broken_pipe() => Err(error),
-        _ => Ok(reading.finish().1),
-    }
+    reading.conclude(options, out).map(|(outcome, _)| outcome)
 }
 
 /// Reads two files of records, and writes to `out` how the second differs from the first: as one
@@ -139,7 +134,9 @@ pub fn compare(
         let mut reading = Reading::new(report, &mut log);
         // Not the standard input, which can't be read twice: a file named so.
         reading.read_all(&[Path::new(".").join(path)], io::empty());
-        Ok(reading.finish())
+        reading.log.finish();
+        let (report, outcome, _) = reading.finish();
+        Ok((report, outcome))
     };
     let ((a, read_a), (b, read_b)) = (read(files[0])?, read(files[1])?);
     let names = files.map(Path::to_string_lossy);
@@ -154,16 +151,50 @@ pub fn compare(
     }
 }
 
-struct Reading<W> {
-    report: Report,
+pub(crate) struct Reading<W> {
+    pub(crate) report: Report,
     reader: Reader,
     log: Log<W>,
     unread: bool,
 }
 
 impl<W: Write> Reading<W> {
-    fn new(report: Report, log: W) -> Self {
+    pub(crate) fn new(report: Report, log: W) -> Self {
         Self { report, reader: Reader::default(), log: Log::new(log), unread: false }
+    }
+
+    /// Readies the report for what is wanted of it.
+    pub(crate) fn prepare(&mut self, options: &Options) -> Result<(), Error> {
+        self.report.set_late(options.late);
+        self.report.gallery = options.exports.html.as_ref().map(|_| Gallery::new());
+        let hlog = options.exports.hlog.as_deref();
+        self.report.intervals = hlog.map(Intervals::create).transpose()?;
+        Ok(())
+    }
+
+    /// All was read: writes the report and the exports; how it went, and what was complained to.
+    pub(crate) fn conclude(
+        mut self,
+        options: &Options,
+        out: &mut impl Write,
+    ) -> Result<(Outcome, W), Error> {
+        self.log.finish();
+        self.report.intervals.take().map_or(Ok(()), Intervals::finish)?;
+        options.exports.write(&self.report)?;
+        let written = self.report.write(options.format, out).and_then(|()| out.flush());
+        match written.map_err(Error::Write) {
+            Err(error) if !error.is_broken_pipe() => Err(error),
+            _ => {
+                let (_, outcome, log) = self.finish();
+                Ok((outcome, log))
+            }
+        }
+    }
+
+    /// An input, or the rest of it, could not be read.
+    pub(crate) fn unread(&mut self, error: &Error) {
+        self.unread = true;
+        self.log.say(error);
     }
 
     fn read_all(&mut self, files: &[PathBuf], mut stdin: impl Read) {
@@ -177,11 +208,9 @@ impl<W: Write> Reading<W> {
             };
             let read = lines.and_then(|lines| self.read(&path.to_string_lossy(), lines));
             if let Err(error) = read {
-                self.unread = true;
-                self.log.say(error);
+                self.unread(&error);
             }
         }
-        self.log.finish();
     }
 
     fn read(&mut self, name: &str, mut lines: Lines<'_>) -> Result<(), Error> {
@@ -195,7 +224,7 @@ impl<W: Write> Reading<W> {
         Ok(())
     }
 
-    fn take(&mut self, name: &str, number: u64, line: Line<'_>) {
+    pub(crate) fn take(&mut self, name: &str, number: u64, line: Line<'_>) {
         match line {
             Line::Complete(text) | Line::Unterminated(text) if text.trim_ascii().is_empty() => {}
             Line::Complete(text) => {
@@ -232,7 +261,7 @@ impl<W: Write> Reading<W> {
         self.log.say(format_args!("{name}:{number}: the input ends inside this line, left out"));
     }
 
-    fn finish(mut self) -> (Report, Outcome) {
+    fn finish(mut self) -> (Report, Outcome, W) {
         let missed: Vec<_> = self.report.not_found().collect();
         for id in &missed {
             self.log.say(format_args!("no message with the id {id}"));
@@ -247,6 +276,6 @@ impl<W: Write> Reading<W> {
         } else {
             Outcome::Complete
         };
-        (self.report, outcome)
+        (self.report, outcome, self.log.into_inner())
     }
 }
