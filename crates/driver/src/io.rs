@@ -7,7 +7,9 @@ use crate::sent::{Gate, Sent};
 use crate::spare;
 use crate::stamps::Stamps;
 use crate::{Clock, EffectiveOptions, KernelTimestamps, SideRecords, Transport, tcp_record};
-use hopline_timeline::record::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema};
+use hopline_timeline::record::{
+    ConnectionRecord, FramesRecord, HeldRecord, IoRecord, Schema, WaitedRecord,
+};
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -190,6 +192,7 @@ impl Io {
     pub fn record(&self, node: &str) -> Option<ConnectionRecord> {
         let socket = self.line.socket()?;
         let (calls, frames) = (self.counters, self.engine.frames_seen());
+        let waited = self.engine.waited(self.clock.now());
         let name = |address: io::Result<SocketAddr>| {
             address.map_or_else(|_| "unknown".to_owned(), |address| address.to_string())
         };
@@ -213,6 +216,10 @@ impl Io {
                 flows_out: frames.flows_out,
                 dispositions_in: frames.dispositions_in,
                 dispositions_out: frames.dispositions_out,
+            },
+            waited: WaitedRecord {
+                no_credit_ns: waited.no_credit_ns,
+                no_window_ns: waited.no_window_ns,
             },
             held: calls.held,
             tcp: tcp_record(socket).ok(),

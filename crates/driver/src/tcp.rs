@@ -45,6 +45,7 @@ mod linux {
             min_rtt_us: told(info.min_rtt_us).filter(|us| *us != u32::MAX),
             busy_us: has_limits.then_some(info.busy_us),
             window_limited_us: has_limits.then_some(info.rwnd_limited_us),
+            send_buffer_limited_us: has_limits.then_some(info.sndbuf_limited_us),
             unsent_octets: told(info.notsent_bytes),
         }
     }

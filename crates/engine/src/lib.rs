@@ -34,7 +34,7 @@ mod unsettled;
 
 pub use config::Config;
 pub use connection::{Answer, AttachOptions, Connection};
-pub use counts::FrameCounts;
+pub use counts::{FrameCounts, Waited};
 pub use departures::Departure;
 pub use event::{Arrival, Delivery, Event, LinkInfo};
 pub use fault::CommandError;

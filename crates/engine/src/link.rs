@@ -7,6 +7,7 @@
 //! ```
 
 use crate::SessionId;
+use crate::counts::Gate;
 use bytes::BytesMut;
 use foldhash::fast::RandomState;
 use hopline_wire::definitions::{DeliveryTag, ReceiverSettleMode, SenderSettleMode};
@@ -101,6 +102,8 @@ pub(crate) struct Link {
     pub(crate) snd_settle_mode: SenderSettleMode,
     pub(crate) rcv_settle_mode: ReceiverSettleMode,
     pub(crate) credit: Credit,
+    /// Shut while credit that was there is used up.
+    pub(crate) gate: Gate,
     pub(crate) initial_count: Serial,
     /// Messages that wait at us, the sender.
     pub(crate) available: u32,
@@ -135,6 +138,7 @@ impl Link {
             snd_settle_mode: SenderSettleMode::Mixed,
             rcv_settle_mode: ReceiverSettleMode::First,
             credit: Credit { delivery_count: initial_count, ..Credit::default() },
+            gate: Gate::default(),
             initial_count,
             available: 0,
             max_message_size: 0,

@@ -91,6 +91,7 @@ impl Connection {
         if self.send_block(id).is_some() {
             return Err(CommandError::Blocked);
         }
+        let now = self.latest();
         let link = self.links.get_mut(id).ok_or(CommandError::NoLink)?;
         let session = self.sessions.get_mut(link.session).ok_or(CommandError::NoSession)?;
         // A receiver that keeps as much unsettled as we do hears first what we have settled.
@@ -115,6 +116,9 @@ impl Connection {
         }
         session.next_delivery_out = delivery_id.add(1);
         link.credit.spend(1);
+        if link.credit.link_credit == 0 {
+            link.gate.shut(now);
+        }
         if !delivery.settled {
             link.unsettled_ever += 1;
             session.sent.push(delivery_id, Sent { link: id, token: delivery.token });
@@ -128,6 +132,9 @@ impl Connection {
                 self.outbox.end(followed);
             }
             session.windows.sent();
+            if session.windows.remote_incoming_window == 0 {
+                session.gate.shut(now);
+            }
             self.frames_seen.transfers_out += 1;
         } else {
             let head = Bytes::copy_from_slice(tail.get(head_at..).unwrap_or_default());
@@ -147,6 +154,7 @@ impl Connection {
 
     /// Sends on what is pending, as far as window and outbox allow.
     pub(crate) fn pump(&mut self, id: SessionId) {
+        let now = self.latest();
         let Some(session) = self.sessions.get_mut(id) else { return };
         while self.outbox.len() < self.config.outbox_high_water
             && session.windows.remote_incoming_window > 0
@@ -172,6 +180,9 @@ impl Connection {
             self.outbox.push(pending.bare.slice(bare_at..bare_at + payload - from_head));
             pending.sent += payload;
             session.windows.sent();
+            if session.windows.remote_incoming_window == 0 {
+                session.gate.shut(now);
+            }
             self.frames_seen.transfers_out += 1;
             if pending.left() == 0 {
                 if let Some(followed) = pending.followed {

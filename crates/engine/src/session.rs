@@ -3,6 +3,7 @@
 use crate::LinkId;
 use crate::SessionId;
 use crate::config::Config;
+use crate::counts::Gate;
 use crate::dispositions::{Allowance, Dispositions};
 use crate::fault::Fault;
 use crate::link::Half;
@@ -96,6 +97,8 @@ pub(crate) struct Session {
     pub(crate) local: Half,
     pub(crate) remote: Half,
     pub(crate) windows: Windows,
+    /// Shut while the peer's incoming window is used up.
+    pub(crate) gate: Gate,
     pub(crate) window_max: u32,
     pub(crate) remote_handle_max: u32,
     /// All links, whatever their state.
@@ -134,6 +137,7 @@ impl Session {
             local: Half::Idle,
             remote: Half::Idle,
             windows: Windows::new(window, first_id),
+            gate: Gate::default(),
             window_max: window,
             remote_handle_max: u32::MAX,
             links: BTreeSet::new(),

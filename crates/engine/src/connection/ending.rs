@@ -95,7 +95,9 @@ impl Connection {
         let error = error.map(Box::new);
         for session in sessions {
             self.tell_session_ended(session, error.clone());
-            self.sessions.remove(session);
+            if let Some(session) = self.sessions.remove(session) {
+                self.waited.no_window_ns += session.gate.shut_ns(self.latest());
+            }
         }
         self.by_local_channel.clear();
         self.by_remote_channel.clear();
@@ -187,6 +189,7 @@ impl Connection {
 
     fn forget_session(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(id) else { return };
+        self.waited.no_window_ns += session.gate.shut_ns(self.latest());
         self.echoes.forget(id, None);
         if let Some(slot) = self.by_local_channel.get_mut(usize::from(session.local_channel)) {
             *slot = None;
@@ -274,6 +277,7 @@ impl Connection {
     pub(super) fn forget_link(&mut self, id: LinkId) {
         self.drop_partial(id);
         let Some(link) = self.links.remove(id) else { return };
+        self.waited.no_credit_ns += link.gate.shut_ns(self.latest());
         self.echoes.forget(link.session, Some(id));
         if let Some(session) = self.sessions.get_mut(link.session) {
             session.links.remove(&id);

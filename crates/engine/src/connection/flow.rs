@@ -17,6 +17,7 @@ impl Connection {
         if let Err(text) = session.windows.flow(&flow) {
             return Err(Fault::session(session_id, condition::WINDOW_VIOLATION, text));
         }
+        session.gate.set(session.windows.remote_incoming_window > 0, self.received);
         let link = match flow.handle {
             Some(handle) => Some(session.link(session_id, handle)?),
             None => None,
@@ -39,6 +40,7 @@ impl Connection {
         match link.role {
             Role::Sender => {
                 link.credit.granted(&flow, link.initial_count);
+                link.gate.set(link.credit.link_credit > 0, self.received);
                 let properties = flow.properties.map(Box::new);
                 self.events.push_back(Event::Credit { link: id, properties });
             }

@@ -24,7 +24,7 @@ mod transfer;
 pub use attach::{Answer, AttachOptions};
 
 use crate::config::{Config, Side};
-use crate::counts::FrameCounts;
+use crate::counts::{FrameCounts, Waited};
 use crate::event::{Arrival, Event};
 use crate::link::{Half, Link};
 use crate::outbox::Outbox;
@@ -85,6 +85,8 @@ pub struct Connection {
     arrived: Option<Instant>,
     pub(crate) outbox: Outbox,
     pub(crate) frames_seen: FrameCounts,
+    /// On links and sessions that have ended.
+    waited: Waited,
     events: VecDeque<Event>,
     /// Deliveries of a disposition that are still to be told.
     told: Option<Told>,
@@ -133,6 +135,7 @@ impl Connection {
             arrived: None,
             outbox: Outbox::default(),
             frames_seen: FrameCounts::default(),
+            waited: Waited::default(),
             events: VecDeque::new(),
             told: None,
             sessions: SlotMap::with_key(),
@@ -231,6 +234,19 @@ impl Connection {
     /// The frames that passed so far.
     pub const fn frames_seen(&self) -> FrameCounts {
         self.frames_seen
+    }
+
+    /// For how long the peer kept us from sending until `now`.
+    pub fn waited(&self, now: Instant) -> Waited {
+        let Waited { mut no_credit_ns, mut no_window_ns } = self.waited;
+        no_credit_ns += self.links.values().map(|link| link.gate.shut_ns(now)).sum::<u64>();
+        no_window_ns += self.sessions.values().map(|it| it.gate.shut_ns(now)).sum::<u64>();
+        Waited { no_credit_ns, no_window_ns }
+    }
+
+    /// The latest instant that we were told, which is the present one within a turn.
+    pub(crate) fn latest(&self) -> Instant {
+        self.received.max(self.timers.last_write)
     }
 
     /// Whether both `open`s are out and no `close` is.

@@ -3,7 +3,7 @@
 use crate::support::{
     Complaint, Heard, Pair, Script, attach, begin, config, detach, flow, grant, options, transfer,
 };
-use hopline_engine::timeline::Wait;
+use hopline_engine::timeline::{Instant, Wait};
 use hopline_engine::wire::performative::{Begin, Flow, Transfer};
 use hopline_engine::wire::{Performative, Role, condition};
 use hopline_engine::{CommandError, Config, Event, LinkId};
@@ -351,4 +351,30 @@ fn a_drain_asked_for_before_the_peer_has_attached_is_met() {
     pair.client.connection.drain(receiver).unwrap();
     pair.run();
     assert!(matches!(pair.client.take_events().pop(), Some(Event::Drained { .. })));
+}
+
+#[test]
+fn how_long_credit_and_window_were_used_up_is_counted() {
+    let (mut script, link) = Script::attached(config(), Role::Receiver, 0);
+    let at = Instant::from_nanos;
+    let waited = |script: &Script, ns: i64| {
+        let waited = script.end.connection.waited(at(ns));
+        (waited.no_credit_ns, waited.no_window_ns)
+    };
+    assert_eq!(waited(&script, 1_000), (0, 0), "before the first credit came");
+    script.now = at(1_000);
+    script.send(&grant(0, 0, 5));
+    assert_eq!(waited(&script, 1_500), (0, 0));
+    script.now = at(2_000);
+    script.send(&grant(0, 0, 5));
+    send_all(&mut script, link);
+    assert_eq!(waited(&script, 2_700), (700, 0));
+    script.now = at(3_000);
+    script.send(&Flow { incoming_window: 7, ..grant(0, 5, 5) });
+    assert_eq!(waited(&script, 9_000), (1_000, 0));
+    send_all(&mut script, link);
+    assert_eq!(waited(&script, 3_400), (1_000, 400), "credit is left, the window isn't");
+    script.now = at(4_000);
+    script.send(&grant(0, 7, 100));
+    assert_eq!(waited(&script, 9_000), (1_000, 1_000));
 }

@@ -57,7 +57,7 @@ impl Report {
     pub(crate) fn sources(&self) -> Vec<String> {
         let sources = self.headers.iter().map(source);
         let clocks = self.clocks.iter().map(|(name, clock)| clock_line(self, *name, clock));
-        sources.chain(clocks).chain(self.connections.iter().map(connection_line)).collect()
+        sources.chain(clocks).chain(self.connections.iter().map(connection_account)).collect()
     }
 }
 
@@ -255,24 +255,26 @@ fn late(report: &Report, rows: &[LateRow<'_>]) -> Grid {
 /// What each connection cost, a line each.
 fn write_connections(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for connection in report.connections.iter().take(LISTED) {
-        writeln!(out, "{}", connection_line(connection))?;
+        writeln!(out, "{}", connection_account(connection))?;
     }
     if report.connections.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
-fn connection_line(connection: &ConnectionRecord) -> String {
-    let ConnectionRecord { node, peer, io, frames, held, tcp, .. } = connection;
-    let mut line = format!("connection of {} to {}:", Printable(node), Printable(peer));
-    let _ = write!(line, " {} writes, {} reads", io.writes, io.reads);
-    let _ = write!(line, ", transfers {} out {} in", frames.transfers_out, frames.transfers_in);
-    let _ = write!(line, ", flows {} out {} in", frames.flows_out, frames.flows_in);
-    let (out, inward) = (frames.dispositions_out, frames.dispositions_in);
-    let _ = write!(line, ", dispositions {out} out {inward} in, held by nagle {}", held.nagle);
-    let _ = write!(line, ", by a window {}", held.receive_window.saturating_add(held.congestion));
-    if let Some(tcp) = tcp {
-        let _ = write!(line, ", {} segments sent again, rtt {} us", tcp.retransmits, tcp.rtt_us);
+/// The account as the programs print it, with the node's name.
+fn connection_account(connection: &ConnectionRecord) -> String {
+    let nodelay = match connection.nodelay {
+        Some(true) => ", nodelay on",
+        Some(false) => ", nodelay off",
+        None => "",
+    };
+    let account = connection.to_string();
+    let mut lines = account.lines();
+    let first = lines.next().unwrap_or_default();
+    let mut text = format!("{}: {}{nodelay}", Printable(&connection.node), Printable(first));
+    for line in lines {
+        let _ = write!(text, "\n{}", Printable(line));
     }
-    line
+    text
 }
 
 /// The counts that are always said, then those that are seldom more than nothing.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{ConnectionRecord, HeldRecord, TcpRecord};
+use super::{ConnectionRecord, HeldRecord, TcpRecord, WaitedRecord};
 
 /// Some lines for people: what passed, and what each message cost.
 impl fmt::Display for ConnectionRecord {
@@ -11,10 +11,12 @@ impl fmt::Display for ConnectionRecord {
         writeln!(f, "connection {} to {}", self.local, self.peer)?;
         writeln!(
             f,
-            "  writes {}: {} octets and {} frames each, {} short; reads {}: {} octets each",
+            "  writes {}: {} octets, {} frames and {} transfers each, {} short; reads {}: {} \
+             octets each",
             io.writes,
             Per(io.octets_written, io.writes),
             Per(self.frames_out(), io.writes),
+            Per(frames.transfers_out, io.writes),
             io.short_writes,
             io.reads,
             Per(io.octets_read, io.reads),
@@ -31,6 +33,14 @@ impl fmt::Display for ConnectionRecord {
             rate(frames.flows_in),
             rate(frames.dispositions_out),
             rate(frames.dispositions_in),
+        )?;
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let WaitedRecord { no_credit_ns, no_window_ns } = self.waited;
+        writeln!(
+            f,
+            "  without credit for {:.3} ms, without session window for {:.3} ms",
+            ms(no_credit_ns),
+            ms(no_window_ns)
         )?;
         write!(f, "  the kernel held octets back: {}", self.held)?;
         match &self.tcp {
@@ -88,6 +98,9 @@ impl fmt::Display for Tcp<'_> {
         }
         if let (Some(limited), Some(busy)) = (tcp.window_limited_us, tcp.busy_us) {
             write!(f, ", busy {busy} us, of these {limited} for want of window")?;
+            if let Some(limited) = tcp.send_buffer_limited_us {
+                write!(f, " and {limited} of send buffer")?;
+            }
         }
         match tcp.unsent_octets {
             Some(octets) if octets > 0 => write!(f, ", unsent {octets} octets"),
@@ -126,15 +139,17 @@ mod tests {
                 short_writes: 1,
             },
             frames: FramesRecord { transfers_out: 20, dispositions_in: 5, ..Default::default() },
+            waited: WaitedRecord { no_credit_ns: 1_500_000, no_window_ns: 0 },
             held: HeldRecord { nagle: 3, congestion: 1, ..Default::default() },
             ..ConnectionRecord::default()
         };
         assert_eq!(
             record.to_string(),
-            "connection a:1 to b:2\n  writes 10: 2.5 octets and 2.0 frames each, 1 short; \
-             reads 4: 2.5 octets each\n  transfers out 20 in 0; to 1,000 of them flows out 0.0 \
-             in 0.0, dispositions out 0.0 in 250.0\n  the kernel held octets back: 3 times by \
-             Nagle, 1 times by congestion window or pacing"
+            "connection a:1 to b:2\n  writes 10: 2.5 octets, 2.0 frames and 2.0 transfers each, \
+             1 short; reads 4: 2.5 octets each\n  transfers out 20 in 0; to 1,000 of them flows \
+             out 0.0 in 0.0, dispositions out 0.0 in 250.0\n  without credit for 1.500 ms, without \
+             session window for 0.000 ms\n  the kernel held octets back: 3 times by Nagle, 1 times \
+             by congestion window or pacing"
         );
         record.tcp = Some(TcpRecord {
             rtt_us: 40,

@@ -23,9 +23,23 @@ pub struct ConnectionRecord {
     pub frames: FramesRecord,
     /// Flushes after which the kernel held octets back, by reason.
     pub held: HeldRecord,
+    /// For how long the peer kept this end from sending.
+    #[serde(default)]
+    pub waited: WaitedRecord,
     /// What TCP tells; `None` where the system can't.
     #[serde(default)]
     pub tcp: Option<TcpRecord>,
+}
+
+/// For how long a peer kept its sender waiting, whether there was something to send or not.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct WaitedRecord {
+    /// Links had used up their credit until more came: the sum over all links, in ns.
+    #[serde(with = "text::decimal")]
+    pub no_credit_ns: u64,
+    /// Sessions had used up the peer's incoming window: the sum over all sessions, in ns.
+    #[serde(with = "text::decimal")]
+    pub no_window_ns: u64,
 }
 
 /// Reads and writes of a connection.
@@ -120,6 +134,9 @@ pub struct TcpRecord {
     /// Of it, the time during which the peer's receive window was the limit, in us.
     #[serde(default, with = "text::decimal_option")]
     pub window_limited_us: Option<u64>,
+    /// Of it, the time during which the send buffer was the limit, in us.
+    #[serde(default, with = "text::decimal_option")]
+    pub send_buffer_limited_us: Option<u64>,
     /// Octets that were given to the kernel and not sent yet.
     #[serde(default)]
     pub unsent_octets: Option<u32>,

@@ -12,7 +12,9 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-pub use connection::{ConnectionRecord, FramesRecord, HeldRecord, IoRecord, TcpRecord};
+pub use connection::{
+    ConnectionRecord, FramesRecord, HeldRecord, IoRecord, TcpRecord, WaitedRecord,
+};
 pub use kernel::{Held, KernelRecord, KernelStamp};
 pub use message::{MessageInfo, MessageRecord, NodeRecord, StampRecord, TieRecord};
 pub use side::{SideRecord, SideSummaryRecord};
