@@ -99,13 +99,11 @@ mod linux {
             match &mut self.stamps {
                 None => self.tell_held(),
                 Some(stamps) => {
-                    if !self.fronts.is_empty() {
-                        stamps.drain(socket, &mut self.fronts);
-                    }
+                    let came = !self.fronts.is_empty() && stamps.drain(socket, &mut self.fronts);
                     while let Some(told) = self.fronts.next_acknowledged(self.side.node()) {
                         self.side.message(told);
                     }
-                    stamps.gate.expect_stamps(!self.fronts.is_empty());
+                    stamps.gate.looked(came, !self.fronts.is_empty());
                 }
             }
         }
@@ -148,11 +146,11 @@ mod linux {
     }
 
     impl Stamps {
-        /// Takes all that is in the error queue.
-        fn drain(&mut self, socket: &TcpStream, fronts: &mut Fronts) {
+        /// Takes all that is in the error queue; whether there was anything.
+        fn drain(&mut self, socket: &TcpStream, fronts: &mut Fronts) -> bool {
             while take_sent(socket, |stamp| self.taken.push(stamp)) {}
             if self.taken.is_empty() {
-                return;
+                return false;
             }
             let offsets = self.wall.refresh();
             let now = Clock.now();
@@ -162,6 +160,7 @@ mod linux {
                     fronts.stamp(kind, offset, at);
                 }
             }
+            true
         }
     }
 }
@@ -173,6 +172,7 @@ mod none {
     use hopline_timeline::record::ConnectionRecord;
     use std::io::{self, ErrorKind, IoSlice};
     use std::sync::Arc;
+    use std::time::Duration;
     use tokio::net::TcpStream;
 
     /// There is none.
@@ -184,7 +184,7 @@ mod none {
             match *self {}
         }
 
-        pub(crate) fn expects_stamps(&self) -> bool {
+        pub(crate) fn look_in(&self) -> Option<Duration> {
             match *self {}
         }
     }

@@ -6,15 +6,10 @@ use crate::{Clock, Io};
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
-
-/// How soon a connection looks again for stamps of the kernel that are still to come. Being woken
-/// by each would cost more than the stamp.
-const STAMPS: Duration = Duration::from_millis(10);
 
 /// Waits for one connection at a time. Its timer is set anew only where a deadline comes nearer:
 /// one that moves away with each octet read costs nothing, but may wake once too early.
@@ -43,8 +38,8 @@ impl Waiter {
         wake: &Notify,
     ) {
         let gate = self.gate.clone();
-        let look = || Clock.now().saturating_add(STAMPS);
-        let look = gate.as_ref().filter(|gate| gate.expects_stamps()).map(|_| look());
+        let look = gate.as_ref().and_then(|gate| gate.look_in());
+        let look = look.map(|left| Clock.now().saturating_add(left));
         self.arm(deadline.into_iter().chain(look).min());
         let interest = match (read, write && gate.is_none()) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),

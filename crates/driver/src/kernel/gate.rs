@@ -5,8 +5,13 @@ use rustix::event::{Timespec, epoll};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use tokio::io::unix::AsyncFd;
+
+/// How soon stamps that are to come are looked for, and how seldom at the most.
+const LOOK_MS: u32 = 10;
+const LOOK_MAX_MS: u32 = 1_000;
 
 /// An epoll instance of its own for one socket.
 ///
@@ -16,7 +21,7 @@ use tokio::io::unix::AsyncFd;
 #[derive(Debug)]
 pub(crate) struct Gate {
     epoll: AsyncFd<OwnedFd>,
-    expects_stamps: AtomicBool,
+    look_ms: AtomicU32,
 }
 
 /// The socket is in the instance only while somebody waits: each stamp would cost two wake-ups
@@ -29,17 +34,26 @@ impl Gate {
         // SAFETY: an OwnedFd names the same open descriptor for as long as it lives, and it lives
         // in the AsyncFd.
         let epoll = unsafe { AsyncFd::register(epoll) };
-        Ok(Self { epoll: epoll?, expects_stamps: AtomicBool::new(false) })
+        Ok(Self { epoll: epoll?, look_ms: AtomicU32::new(0) })
     }
 
-    /// Whether stamps are still to come: nobody is woken by them, so look again before long.
-    pub(crate) fn expects_stamps(&self) -> bool {
-        self.expects_stamps.load(Ordering::Relaxed)
+    /// How soon to look again for stamps that are still to come, if any are: being woken by each of
+    /// them would cost more than they do.
+    pub(crate) fn look_in(&self) -> Option<Duration> {
+        let ms = self.look_ms.load(Ordering::Relaxed);
+        (ms > 0).then(|| Duration::from_millis(ms.into()))
     }
 
-    /// Says so.
-    pub(crate) fn expect_stamps(&self, expected: bool) {
-        self.expects_stamps.store(expected, Ordering::Relaxed);
+    /// It was looked for stamps: whether some had come, and whether more are to come. As long as
+    /// none come, as with a peer whose window is closed, it is looked for them less and less often.
+    pub(crate) fn looked(&self, came: bool, expected: bool) {
+        let before = self.look_ms.load(Ordering::Relaxed);
+        let ms = match (expected, came) {
+            (false, _) => 0,
+            (true, true) => LOOK_MS,
+            (true, false) => before.saturating_mul(2).clamp(LOOK_MS, LOOK_MAX_MS),
+        };
+        self.look_ms.store(ms, Ordering::Relaxed);
     }
 
     /// Waits until the socket can be written to, or has something in its error queue to be taken.

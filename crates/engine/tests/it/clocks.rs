@@ -1,10 +1,11 @@
 //! Two ends whose clocks differ find out by how much, in a world whose time both clocks distort and
 //! whose ways are known.
 
-use crate::support::{Choices, End, Random, config, options};
+use crate::support::{Choices, End, Random, Script, begin, config, flow, open, options};
 use hopline_engine::timeline::{ClockDomain, ClockKind, ClockOffset, Instant};
-use hopline_engine::wire::Role;
-use hopline_engine::wire::performative::Open;
+use hopline_engine::wire::frame::ProtocolHeader;
+use hopline_engine::wire::performative::{Flow, Frame, Open};
+use hopline_engine::wire::{Fields, Performative, Role, Symbol, Value};
 use hopline_engine::{Anonymous, ClientSasl, Config, Connection, Event};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -179,4 +180,38 @@ fn one_clock_and_strangers_are_not_asked() {
 
 fn says_clock(open: &Open) -> bool {
     open.properties.as_ref().is_some_and(|fields| fields.get("hopline:clock").is_some())
+}
+
+fn said(value: Value) -> Fields {
+    Fields(vec![(Symbol::from_static("hopline:clock"), value)])
+}
+
+#[test]
+fn a_storm_of_questions_gets_one_answer_and_what_is_none_is_passed_over() {
+    let mut script = Script::server(Config { clock: Some(domain(1)), ..config() }, Anonymous);
+    script.raw(&ProtocolHeader::Amqp.octets());
+    let theirs = said(Value::Binary(vec![2; 17].into()));
+    script.send(&Open { properties: Some(theirs), ..open() });
+    script.send(&begin());
+    script.octets();
+    let mut storm = Vec::new();
+    let mut ask = |parts: Vec<Value>| {
+        let flow = Flow { properties: Some(said(Value::List(parts))), ..flow() };
+        flow.put(&mut storm, 0);
+    };
+    (0..10_000).for_each(|n| ask(vec![Value::Uint(n), Value::Long(n.into())]));
+    let long = Value::Long;
+    ask(vec![]);
+    ask(vec![Value::Uint(1)]);
+    ask(vec![long(1), Value::Uint(1)]);
+    ask(vec![Value::Uint(1), long(1), long(2)]);
+    ask(vec![Value::Uint(0), long(i64::MIN), long(i64::MAX), long(0)]);
+    script.now = Instant::from_nanos(77);
+    script.raw(&storm);
+    let answers: Vec<_> = script.heard().into_iter().map(|heard| heard.performative).collect();
+    let [Performative::Flow(flow)] = &answers[..] else { panic!("{answers:?}") };
+    let last = [Value::Uint(9_999), long(9_999), long(77), long(i64::MIN)];
+    // The last instant would be filled in as it leaves; here nobody does.
+    assert_eq!(flow.properties, Some(said(Value::List(last.to_vec()))));
+    assert_eq!(script.end.connection.peer_clock(script.now), None);
 }
