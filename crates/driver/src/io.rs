@@ -28,6 +28,9 @@ const SLICES: usize = 64;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_OCTETS: usize = 4 << 20;
 
+/// How often the side records get the account of a connection on which something happens.
+const SAMPLE: Duration = Duration::from_secs(10);
+
 /// It was said that there are no kernel timestamps.
 static TOLD: Once = Once::new();
 
@@ -306,8 +309,18 @@ impl Io {
         }
         if let (Some(sent), Some(socket)) = (&mut self.sent, self.line.plain_socket()) {
             sent.flushed(socket, self.engine.outbox(), self.held.filter(|_| has_written));
+            self.sample();
         }
         flushed
+    }
+
+    /// Now and then the account so far goes to the side records, too.
+    fn sample(&mut self) {
+        let now = self.clock.now();
+        let is_due = |sent: &Sent| now.saturating_duration_since(sent.sampled()) >= SAMPLE;
+        let Some(mut sent) = self.sent.take_if(|sent| is_due(sent)) else { return };
+        sent.sample(now, |node| self.record(node));
+        self.sent = Some(sent);
     }
 
     /// Takes down whether the kernel holds back what it was given.

@@ -28,6 +28,7 @@ mod linux {
         peer: Option<SocketAddr>,
         fronts: Fronts,
         stamps: Option<Stamps>,
+        sampled: Instant,
     }
 
     /// The kernel is asked for stamps.
@@ -44,7 +45,8 @@ mod linux {
         /// Without stamps: only what the kernel held back is told.
         pub(crate) fn held_only(side: SideRecords, socket: &TcpStream) -> Self {
             let peer = socket.peer_addr().ok();
-            Self { side, peer, fronts: Fronts::default(), stamps: None }
+            let (fronts, sampled) = (Fronts::default(), Clock.now());
+            Self { side, peer, fronts, stamps: None, sampled }
         }
 
         /// With the kernel's stamps; nothing may have been written before.
@@ -136,6 +138,21 @@ mod linux {
             while let Some(told) = self.fronts.next(self.side.node()) {
                 self.side.message(told);
             }
+            self.sample(Clock.now(), account);
+        }
+
+        /// When the account was told last, or following began.
+        pub(crate) const fn sampled(&self) -> Instant {
+            self.sampled
+        }
+
+        /// Tells the account of the connection so far.
+        pub(crate) fn sample(
+            &mut self,
+            now: Instant,
+            account: impl FnOnce(&str) -> Option<ConnectionRecord>,
+        ) {
+            self.sampled = now;
             if let Some(mut account) = account(self.side.node()) {
                 if let Some(peer) = self.peer {
                     account.peer = peer.to_string();
@@ -168,7 +185,8 @@ mod linux {
 #[cfg(not(target_os = "linux"))]
 mod none {
     use crate::engine::Outbox;
-    use crate::{Held, SideRecords};
+    use crate::{Clock, Held, SideRecords};
+    use hopline_timeline::Instant;
     use hopline_timeline::record::ConnectionRecord;
     use std::io::{self, ErrorKind, IoSlice};
     use std::sync::Arc;
@@ -191,11 +209,11 @@ mod none {
 
     /// Only the account of the connection is told.
     #[derive(Debug)]
-    pub(crate) struct Sent(SideRecords);
+    pub(crate) struct Sent(SideRecords, Instant);
 
     impl Sent {
         pub(crate) fn held_only(side: SideRecords, _socket: &TcpStream) -> Self {
-            Self(side)
+            Self(side, Clock.now())
         }
 
         pub(crate) fn stamped(_side: SideRecords, _socket: &TcpStream) -> io::Result<Self> {
@@ -225,10 +243,23 @@ mod none {
         }
 
         pub(crate) fn finish(
-            self,
+            mut self,
             _socket: &TcpStream,
             account: impl FnOnce(&str) -> Option<ConnectionRecord>,
         ) {
+            self.sample(Clock.now(), account);
+        }
+
+        pub(crate) const fn sampled(&self) -> Instant {
+            self.1
+        }
+
+        pub(crate) fn sample(
+            &mut self,
+            now: Instant,
+            account: impl FnOnce(&str) -> Option<ConnectionRecord>,
+        ) {
+            self.1 = now;
             if let Some(account) = account(self.0.node()) {
                 self.0.connection(account);
             }

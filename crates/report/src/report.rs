@@ -140,16 +140,25 @@ impl Report {
                 let node = self.names.id(&kernel.node);
                 self.side.add(node, kernel);
             }
-            Record::Connection(connection) if self.connections.len() < HEADER_LIMIT => {
-                self.connections.push(connection);
-            }
-            Record::Connection(_) => {}
+            Record::Connection(connection) => self.add_account(connection),
             // The clock stands in the timelines too.
             Record::Side(_) => {}
             Record::SideSummary(summary) => self.counts.kernel_dropped += summary.dropped,
             Record::Other => self.counts.unknown += 1,
         }
         Ok(())
+    }
+
+    /// The latest account of each end of a connection counts.
+    fn add_account(&mut self, account: ConnectionRecord) {
+        let is_same = |it: &&mut ConnectionRecord| {
+            (&it.node, &it.local, &it.peer) == (&account.node, &account.local, &account.peer)
+        };
+        if let Some(before) = self.connections.iter_mut().find(is_same) {
+            *before = account;
+        } else if self.connections.len() < HEADER_LIMIT {
+            self.connections.push(account);
+        }
     }
 
     fn add_message(&mut self, message: &MessageRecord) -> Result<(), TimelineError> {
@@ -384,5 +393,24 @@ mod tests {
         let stray = message(1, false, vec![], vec![stamp(0, Stage::Send, 1)]);
         assert!(report.add(stray).is_err());
         assert_eq!(report.counts(), Counts::default());
+    }
+
+    #[test]
+    fn of_several_accounts_of_one_end_of_a_connection_the_last_one_counts() {
+        let mut report = Report::new(Wanted::default()).unwrap();
+        let account = |node: &str, writes| {
+            let mut account = ConnectionRecord { node: node.into(), ..Default::default() };
+            account.io.writes = writes;
+            Record::Connection(account)
+        };
+        for (node, writes) in [("a", 1), ("b", 2), ("a", 3)] {
+            report.add(account(node, writes)).unwrap();
+        }
+        let kept = report.connections.iter().map(|it| (it.node.as_str(), it.io.writes));
+        assert_eq!(kept.collect::<Vec<_>>(), [("a", 3), ("b", 2)]);
+        for n in 0..2 * HEADER_LIMIT {
+            report.add(account(&n.to_string(), 1)).unwrap();
+        }
+        assert_eq!(report.connections.len(), HEADER_LIMIT);
     }
 }
