@@ -5,6 +5,9 @@
 //! sender's kernel knows when they were acknowledged, and octets that were acknowledged have
 //! arrived, and all before them. So from the first acknowledgement of what a read brings until the
 //! read, the process was away from its socket.
+//!
+//! Unless octets were sent again: then the read waited for a segment that was lost, and the others
+//! of the read, which had arrived, waited behind it.
 
 use std::collections::HashMap;
 
@@ -26,16 +29,19 @@ pub(crate) struct Away {
     last: HashMap<Key, Read>,
 }
 
-/// A read, and how long before it the process is known to have been away.
+/// A read, and what is known of the messages that it brought.
 #[derive(Copy, Clone, Debug)]
 struct Read {
     at: Instant,
+    /// How long before it the process is known to have been away.
     away_ns: i64,
+    /// Some octets were sent again.
+    waited_for_lost: bool,
 }
 
 impl Away {
-    /// The verdict, or that the receiver was busy. To be asked of all messages in the order in
-    /// which they were received.
+    /// The verdict, or that the receiver was busy, or that it was the wire's loss. To be asked of
+    /// all messages in the order in which they were received.
     pub(crate) fn judge<'a>(
         &mut self,
         key: &Key,
@@ -43,7 +49,15 @@ impl Away {
         leg: &Leg<'a>,
         verdict: Verdict<'a>,
     ) -> Verdict<'a> {
-        let Some(away_ns) = self.away_ns(key, way, leg) else { return verdict };
+        let Some(read) = self.read(key, way, leg) else { return verdict };
+        let is_behind_sender = matches!(
+            verdict.cause,
+            Cause::Wire | Cause::WireOrReceiver | Cause::ReceiverBusy | Cause::Hop
+        );
+        if read.waited_for_lost && is_behind_sender {
+            return Verdict { cause: Cause::Wire, ..verdict };
+        }
+        let away_ns = read.away_ns;
         let undecided = matches!(verdict.cause, Cause::WireOrReceiver | Cause::Hop);
         let part = way.timeline().delay(verdict.from, leg.to);
         let part_ns = part.map_or(i64::MAX, |delay| delay.delay_ns);
@@ -53,16 +67,22 @@ impl Away {
         verdict
     }
 
-    /// How long the receiver had been away when it read; `None`: nothing tells.
-    fn away_ns(&mut self, key: &Key, way: &Way<'_>, leg: &Leg<'_>) -> Option<i64> {
+    /// What this message and those before it in the same read tell of that; `None`: nothing.
+    fn read(&mut self, key: &Key, way: &Way<'_>, leg: &Leg<'_>) -> Option<Read> {
         let at = leg.to.at?;
+        let before = self.last.get(key).filter(|read| read.at == at);
         let own_ns = own_evidence(way, leg);
-        let before = self.last.get(key).filter(|read| read.at == at).map(|read| read.away_ns);
-        let away_ns = own_ns.into_iter().chain(before).max()?;
-        if self.last.len() < ROW_LIMIT || self.last.contains_key(key) {
-            self.last.insert(*key, Read { at, away_ns });
+        let away_ns = own_ns.into_iter().chain(before.map(|read| read.away_ns)).max();
+        let waited_for_lost = before.is_some_and(|read| read.waited_for_lost)
+            || way.between(leg).iter().any(is_retransmitted);
+        if away_ns.is_none() && !waited_for_lost {
+            return None;
         }
-        Some(away_ns)
+        let read = Read { at, away_ns: away_ns.unwrap_or(0), waited_for_lost };
+        if self.last.len() < ROW_LIMIT || self.last.contains_key(key) {
+            self.last.insert(*key, read);
+        }
+        Some(read)
     }
 }
 
