@@ -34,8 +34,9 @@ const EVERY: Duration = Duration::from_millis(100);
 pub(super) struct Exchange {
     peer: PeerClock,
     asked: u32,
-    /// A question is due, or out and not answered.
+    /// A question is due.
     is_due: bool,
+    /// A question is out and not answered.
     is_out: bool,
     /// When the next question may follow.
     next: Instant,
@@ -132,24 +133,27 @@ impl Connection {
 
     /// Puts what is to be said of clocks into the outbox.
     pub(super) fn put_clocks(&mut self) {
-        let session = self.any_session();
         let Some(exchange) = &mut self.exchange else { return };
-        let owed = exchange.owed.take();
-        let every = if exchange.peer.is_fresh() { FRESH_EVERY } else { EVERY };
-        let asks = session.filter(|_| std::mem::take(&mut exchange.is_due));
-        if asks.is_some() {
-            exchange.asked = exchange.asked.wrapping_add(1).max(1);
-            exchange.is_out = true;
-            exchange.next = self.timers.last_read.max(self.timers.last_write).saturating_add(every);
-            exchange.transfers = self.frames_seen.transfers_in;
-        }
-        let n = exchange.asked;
-        if let Some((session, n, asked, came)) = owed {
+        let is_due = exchange.is_due;
+        if let Some((session, n, asked, came)) = exchange.owed.take() {
             self.put_clock(session, n, &[asked, came]);
         }
-        if let Some(session) = asks {
+        if let Some(session) = is_due.then(|| self.any_session()).flatten() {
+            let n = self.next_question();
             self.put_clock(session, n, &[]);
         }
+    }
+
+    /// The question that was due is out from here on; its number.
+    fn next_question(&mut self) -> u32 {
+        let (now, transfers) = (self.latest(), self.frames_seen.transfers_in);
+        let Some(exchange) = &mut self.exchange else { return 0 };
+        let every = if exchange.peer.is_fresh() { FRESH_EVERY } else { EVERY };
+        exchange.asked = exchange.asked.wrapping_add(1).max(1);
+        (exchange.is_due, exchange.is_out) = (false, true);
+        exchange.next = now.saturating_add(every);
+        exchange.transfers = transfers;
+        exchange.asked
     }
 
     /// One flow; the last instant is filled in as it leaves.
