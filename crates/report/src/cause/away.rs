@@ -6,8 +6,11 @@
 //! arrived, and all before them. So from the first acknowledgement of what a read brings until the
 //! read, the process was away from its socket.
 //!
-//! Unless octets were sent again: then the read waited for a segment that was lost, and the others
-//! of the read, which had arrived, waited behind it.
+//! Where octets were sent again, the read may have waited for a segment that was lost, and the
+//! others of the read, which had arrived, waited behind it: the receiver's stamps prove nothing
+//! then. Acknowledgements still do, as TCP acknowledges only what has no gap before it. A process
+//! that is away makes its peer send again, too: its kernel delays acknowledgements, and the peer
+//! probes for a loss that isn't one.
 
 use std::collections::HashMap;
 
@@ -33,10 +36,51 @@ pub(crate) struct Away {
 #[derive(Copy, Clone, Debug)]
 struct Read {
     at: Instant,
-    /// How long before it the process is known to have been away.
-    away_ns: i64,
+    /// How long before it the sender had the first acknowledgement of what it brought.
+    acknowledged_ns: i64,
+    /// How long before it, or more, the first of what it brought arrived, by the receiver's stamps.
+    arrived_ns: i64,
     /// Some octets were sent again.
-    waited_for_lost: bool,
+    sent_again: bool,
+}
+
+impl Read {
+    /// What one message alone tells of the read at `at` that brought it.
+    fn of(way: &Way<'_>, leg: &Leg<'_>, at: Instant) -> Read {
+        let stamps = way.between(leg);
+        let since = |is_it: &dyn Fn(&Stamp) -> bool| {
+            let delays = stamps.iter().filter(|stamp| is_it(stamp)).filter_map(|stamp| {
+                way.timeline().delay(stamp, leg.to).ok().map(|delay| delay.delay_ns)
+            });
+            delays.max().unwrap_or(0)
+        };
+        let is = |stamp: &Stamp, stage| stamp.known_stage() == Some(stage);
+        Read {
+            at,
+            acknowledged_ns: since(&|stamp| is(stamp, Stage::KernelAck)),
+            arrived_ns: since(&|stamp| is(stamp, Stage::KernelReceive) && is_upper_bound(stamp)),
+            sent_again: stamps.iter().any(is_retransmitted),
+        }
+    }
+
+    /// With what an earlier message of the same read told.
+    fn and(self, before: Read) -> Read {
+        Read {
+            at: self.at,
+            acknowledged_ns: self.acknowledged_ns.max(before.acknowledged_ns),
+            arrived_ns: self.arrived_ns.max(before.arrived_ns),
+            sent_again: self.sent_again || before.sent_again,
+        }
+    }
+
+    /// How long before it the process is known to have been away from its socket.
+    fn away_ns(&self) -> i64 {
+        if self.sent_again {
+            self.acknowledged_ns
+        } else {
+            self.acknowledged_ns.max(self.arrived_ns)
+        }
+    }
 }
 
 impl Away {
@@ -50,50 +94,34 @@ impl Away {
         verdict: Verdict<'a>,
     ) -> Verdict<'a> {
         let Some(read) = self.read(key, way, leg) else { return verdict };
-        let is_behind_sender = matches!(
-            verdict.cause,
-            Cause::Wire | Cause::WireOrReceiver | Cause::ReceiverBusy | Cause::Hop
-        );
-        if read.waited_for_lost && is_behind_sender {
-            return Verdict { cause: Cause::Wire, ..verdict };
+        let is_undecided = match verdict.cause {
+            Cause::WireOrReceiver | Cause::Hop => true,
+            Cause::Wire | Cause::ReceiverBusy => read.sent_again,
+            _ => false,
+        };
+        if !is_undecided {
+            return verdict;
         }
-        let away_ns = read.away_ns;
-        let undecided = matches!(verdict.cause, Cause::WireOrReceiver | Cause::Hop);
         let part = way.timeline().delay(verdict.from, leg.to);
         let part_ns = part.map_or(i64::MAX, |delay| delay.delay_ns);
-        if undecided && away_ns.min(part_ns) > 0 && away_ns.min(part_ns) >= part_ns / ONE_IN {
-            return Verdict { cause: Cause::ReceiverBusy, ..verdict };
-        }
-        verdict
+        let away_ns = read.away_ns().min(part_ns);
+        let cause = match away_ns > 0 && away_ns >= part_ns / ONE_IN {
+            true => Cause::ReceiverBusy,
+            false if read.sent_again => Cause::Wire,
+            false => verdict.cause,
+        };
+        Verdict { cause, ..verdict }
     }
 
-    /// What this message and those before it in the same read tell of that; `None`: nothing.
+    /// What this message and those before it in the same read tell; `None`: it was not received.
     fn read(&mut self, key: &Key, way: &Way<'_>, leg: &Leg<'_>) -> Option<Read> {
         let at = leg.to.at?;
+        let own = Read::of(way, leg, at);
         let before = self.last.get(key).filter(|read| read.at == at);
-        let own_ns = own_evidence(way, leg);
-        let away_ns = own_ns.into_iter().chain(before.map(|read| read.away_ns)).max();
-        let waited_for_lost = before.is_some_and(|read| read.waited_for_lost)
-            || way.between(leg).iter().any(is_retransmitted);
-        if away_ns.is_none() && !waited_for_lost {
-            return None;
-        }
-        let read = Read { at, away_ns: away_ns.unwrap_or(0), waited_for_lost };
+        let read = before.map_or(own, |before| own.and(*before));
         if self.last.len() < ROW_LIMIT || self.last.contains_key(key) {
             self.last.insert(*key, read);
         }
         Some(read)
     }
-}
-
-/// By what one message alone tells: it had been acknowledged, or arrived, that long before.
-fn own_evidence(way: &Way<'_>, leg: &Leg<'_>) -> Option<i64> {
-    let is_there = |stamp: &&Stamp| match stamp.known_stage() {
-        Some(Stage::KernelAck) => !is_retransmitted(stamp),
-        Some(Stage::KernelReceive) => is_upper_bound(stamp),
-        _ => false,
-    };
-    let there = way.between(leg).iter().filter(is_there);
-    let since = |stamp: &Stamp| Some(way.timeline().delay(stamp, leg.to).ok()?.delay_ns);
-    there.filter_map(since).max()
 }

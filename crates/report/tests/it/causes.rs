@@ -290,28 +290,42 @@ fn what_shares_a_read_with_later_messages_was_not_on_the_wire_until_they_came() 
     }
 }
 
+/// Two messages of one read, the first of which was sent again; the second had arrived before it.
+fn sent_again(odd: &Chain, acknowledged_before: Option<i64>) -> (String, String) {
+    let first = in_one_read(odd, 50, acknowledged_before);
+    let mut first: Value = serde_json::from_str(&first).unwrap();
+    let stamps = first["stamps"].as_array_mut().unwrap();
+    let sched = stamps.iter_mut().find(|stamp| stamp["stage"] == "KERNEL_SCHED").unwrap();
+    sched["detail"] = 2.into();
+    let is_received = |stamp: &Value| stamp["stage"] == "RECEIVE";
+    let at = stamps.iter().rfind(|stamp| is_received(stamp)).unwrap()["at_ns"].clone();
+    let mut behind: Value = serde_json::from_str(&odd.line(51)).unwrap();
+    let stamps = behind["stamps"].as_array_mut().unwrap();
+    stamps.iter_mut().rfind(|stamp| is_received(stamp)).unwrap()["at_ns"] = at;
+    (first.to_string() + "\n", behind.to_string() + "\n")
+}
+
+fn hops(input: &str) -> Vec<String> {
+    causes(&report_of(input)).into_iter().filter(|cause| cause.starts_with("hop ")).collect()
+}
+
 #[test]
 fn a_read_that_waited_for_a_lost_segment_is_the_wires_for_all_that_it_brought() {
     let kernels = || Chain::default().with_sender_kernel().with_receiver_kernel();
     let calm: String = (0..50).map(|seq| kernels().line(seq)).collect();
-    // The first was lost and sent again; the second had arrived, and waited behind it.
     let odd = kernels().takes("RECEIVE", 30 * MS);
-    let mut lost: Value = serde_json::from_str(&in_one_read(&odd, 50, None)).unwrap();
-    let stamps = lost["stamps"].as_array_mut().unwrap();
-    let sched = stamps.iter_mut().find(|stamp| stamp["stage"] == "KERNEL_SCHED").unwrap();
-    sched["detail"] = 2.into();
-    let mut behind: Value = serde_json::from_str(&odd.line(51)).unwrap();
-    let received = |line: &Value| {
-        let stamps = line["stamps"].as_array().unwrap();
-        stamps.iter().rfind(|stamp| stamp["stage"] == "RECEIVE").unwrap()["at_ns"].clone()
-    };
-    let at = received(&lost);
-    let stamps = behind["stamps"].as_array_mut().unwrap();
-    stamps.iter_mut().rfind(|stamp| stamp["stage"] == "RECEIVE").unwrap()["at_ns"] = at;
-    for (first, cause) in [(lost.to_string() + "\n", "wire"), (String::new(), "receiver-busy")] {
-        let got = report_of(&(calm.clone() + &first + &behind.to_string()));
-        let hops = causes(&got).into_iter().filter(|cause| cause.starts_with("hop "));
-        let count = if first.is_empty() { 1 } else { 2 };
-        assert_eq!(hops.collect::<Vec<_>>(), [format!("hop {cause} {count}")]);
+    for (acknowledged_before, cause) in [
+        (None, "wire"),
+        // The kernel acknowledges what was missing as it comes; the read follows at once.
+        (Some(50 * US), "wire"),
+        (Some(-MS), "wire"),
+        // It came long before the read: nothing was missing when the process was away.
+        (Some(25 * MS), "receiver-busy"),
+    ] {
+        let (first, behind) = sent_again(&odd, acknowledged_before);
+        let got = hops(&(calm.clone() + &first + &behind));
+        assert_eq!(got, [format!("hop {cause} 2")], "{acknowledged_before:?}");
     }
+    let (_, alone) = sent_again(&odd, None);
+    assert_eq!(hops(&(calm + &alone)), ["hop receiver-busy 1"]);
 }
