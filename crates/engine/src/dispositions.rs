@@ -13,30 +13,35 @@ pub(crate) struct Dispositions {
 }
 
 impl Dispositions {
-    /// Adds one delivery; it joins the last range if it is its neighbour and fared the same.
+    /// Adds deliveries whose ids follow one another; they join the last range if they are its
+    /// neighbours and fared the same.
     pub(crate) fn push(
         &mut self,
         role: Role,
-        id: Serial,
+        (first, count): (Serial, u32),
         settled: bool,
-        state: Option<DeliveryState>,
+        state: Option<&DeliveryState>,
     ) {
-        self.unsaid += usize::from(role == Role::Sender);
+        let Some(more) = count.checked_sub(1) else { return };
+        let end = first.add(more);
+        if role == Role::Sender {
+            self.unsaid += count as usize;
+        }
         if let Some(last) = self.due.last_mut()
             && last.role == role
             && last.settled == settled
-            && last.state == state
-            && Serial(last.last.unwrap_or(last.first)).add(1) == id
+            && Serial(last.last.unwrap_or(last.first)).add(1) == first
+            && last.state.as_ref() == state
         {
-            last.last = Some(id.0);
+            last.last = Some(end.0);
             return;
         }
         self.due.push(Disposition {
             role,
-            first: id.0,
-            last: None,
+            first: first.0,
+            last: (end != first).then_some(end.0),
             settled,
-            state,
+            state: state.cloned(),
             batchable: false,
         });
     }
@@ -105,14 +110,25 @@ mod tests {
     #[test]
     fn neighbours_that_fared_alike_share_a_frame_across_the_wrap() {
         let mut due = Dispositions::default();
-        let accepted = || Some(DeliveryState::Accepted);
         for n in 0..8 {
-            due.push(Role::Receiver, Serial(0xffff_fffc).add(n), true, accepted());
+            due.push(
+                Role::Receiver,
+                (Serial(0xffff_fffc).add(n), 1),
+                true,
+                Some(&DeliveryState::Accepted),
+            );
         }
-        due.push(Role::Receiver, Serial(9), true, accepted());
-        due.push(Role::Receiver, Serial(10), true, Some(DeliveryState::Released));
-        due.push(Role::Sender, Serial(11), true, Some(DeliveryState::Released));
+        due.push(Role::Receiver, (Serial(9), 1), true, Some(&DeliveryState::Accepted));
+        due.push(Role::Receiver, (Serial(10), 1), true, Some(&DeliveryState::Released));
+        due.push(Role::Sender, (Serial(11), 1), true, Some(&DeliveryState::Released));
+        due.push(Role::Sender, (Serial(12), 3), true, Some(&DeliveryState::Released));
+        due.push(Role::Sender, (Serial(20), 4), true, None);
+        due.push(Role::Sender, (Serial(24), 0), true, None);
+        assert_eq!(due.unsaid(), 8);
         let ranges: Vec<_> = due.drain().map(|d| (d.first, d.last)).collect();
-        assert_eq!(ranges, [(0xffff_fffc, Some(3)), (9, None), (10, None), (11, None)]);
+        assert_eq!(
+            ranges,
+            [(0xffff_fffc, Some(3)), (9, None), (10, None), (11, Some(14)), (20, Some(23))]
+        );
     }
 }

@@ -30,6 +30,7 @@ mod outbox;
 mod outgoing;
 pub mod sasl;
 mod session;
+mod tags;
 mod unsettled;
 
 pub use config::Config;

@@ -8,12 +8,11 @@
 
 use crate::SessionId;
 use crate::counts::Gate;
+use crate::tags::Tags;
 use bytes::BytesMut;
-use foldhash::fast::RandomState;
 use hopline_wire::definitions::{DeliveryTag, ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::Flow;
 use hopline_wire::{DeliveryState, Role, Serial};
-use std::collections::HashSet;
 
 /// One half of an endpoint: what one side has said of it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
@@ -113,7 +112,7 @@ pub(crate) struct Link {
     /// Deliveries that ever were unsettled.
     pub(crate) unsettled_ever: usize,
     /// Tags of deliveries that came and are not settled.
-    pub(crate) tags: HashSet<DeliveryTag, RandomState>,
+    pub(crate) tags: Tags,
     /// What goes with each delivery that we send.
     pub(crate) delivery_state: Option<Box<DeliveryState>>,
     /// A flow of this link is due.
@@ -144,7 +143,7 @@ impl Link {
             max_message_size: 0,
             partial: None,
             unsettled_ever: 0,
-            tags: HashSet::default(),
+            tags: Tags::default(),
             delivery_state: None,
             flow_due: false,
             drained_due: false,

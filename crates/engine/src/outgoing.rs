@@ -1,5 +1,6 @@
 //! Deliveries on their way out: whole in one transfer if that can be, else piece by piece.
 
+use crate::config::Config;
 use crate::connection::Connection;
 use crate::departures::FollowedId;
 use crate::link::Link;
@@ -49,15 +50,11 @@ impl PendingSend {
 impl Connection {
     /// Why the link can't send now; `None`: it can. [`Wait::NoConsumer`]: the link is gone.
     pub fn send_block(&self, link: LinkId) -> Option<Wait> {
-        let Some((link, session)) = self.sender(link) else { return Some(Wait::NoConsumer) };
-        if link.credit.link_credit == 0 || session.sent.len() >= self.config.max_unsettled {
-            Some(Wait::NoCredit)
-        } else if session.windows.remote_incoming_window == 0 {
-            Some(Wait::SessionWindow)
-        } else if session.pending.is_some() || self.outbox.len() >= self.config.outbox_high_water {
-            Some(Wait::SocketFull)
-        } else {
-            None
+        let link = self.links.get(link);
+        let session = link.and_then(|link| self.sessions.get(link.session));
+        match link.zip(session).filter(|_| self.is_open()) {
+            Some((link, session)) => block(link, session, &self.config, &self.outbox),
+            None => Some(Wait::NoConsumer),
         }
     }
 
@@ -67,12 +64,6 @@ impl Connection {
         if let Some(link) = self.links.get_mut(link) {
             link.delivery_state = state.map(Box::new);
         }
-    }
-
-    fn sender(&self, link: LinkId) -> Option<(&Link, &Session)> {
-        let link = self.links.get(link).filter(|l| l.role == Role::Sender && l.is_usable())?;
-        let session = self.sessions.get(link.session)?;
-        self.is_open().then_some((link, session))
     }
 
     /// Sends a delivery. `write_head` appends header, delivery- and message-annotations (or
@@ -88,24 +79,28 @@ impl Connection {
         delivery: Outgoing,
         write_head: impl FnOnce(&mut Vec<u8>) -> Option<Slot>,
     ) -> Result<Serial, CommandError> {
-        if self.send_block(id).is_some() {
+        let (now, is_open) = (self.latest(), self.is_open());
+        let link = self.links.get_mut(id).ok_or(CommandError::Blocked)?;
+        let session = self.sessions.get_mut(link.session).ok_or(CommandError::Blocked)?;
+        if !is_open || block(link, session, &self.config, &self.outbox).is_some() {
             return Err(CommandError::Blocked);
         }
-        let now = self.latest();
-        let link = self.links.get_mut(id).ok_or(CommandError::NoLink)?;
-        let session = self.sessions.get_mut(link.session).ok_or(CommandError::NoSession)?;
         // A receiver that keeps as much unsettled as we do hears first what we have settled.
         let unsaid = session.dispositions.unsaid();
         if unsaid > 0 && session.sent.len() + unsaid >= self.config.max_unsettled {
             self.frames_seen.dispositions_out += session.put_dispositions(self.outbox.tail());
         }
         let delivery_id = session.next_delivery_out;
-        let mut transfer = transfer(link.local_handle, delivery_id, &delivery);
-        transfer.state = link.delivery_state.as_deref().cloned();
         let tail = self.outbox.tail();
-        let at = frame::start(tail, FrameType::Amqp, session.local_channel);
-        if !transfer.encode_plain(tail) {
-            transfer.encode(tail);
+        let at = tail.len();
+        let place = (session.local_channel, link.local_handle);
+        let state = link.delivery_state.as_deref();
+        let is_plain = state.is_none()
+            && delivery.format == 0
+            && Transfer::put_plain(tail, place, delivery_id.0, &delivery.tag, delivery.settled);
+        if !is_plain {
+            frame::start(tail, FrameType::Amqp, session.local_channel);
+            transfer(link, delivery_id, &delivery).encode(tail);
         }
         let head_at = tail.len();
         let slot = write_head(tail);
@@ -137,6 +132,7 @@ impl Connection {
             }
             self.frames_seen.transfers_out += 1;
         } else {
+            let transfer = transfer(link, delivery_id, &delivery);
             let head = Bytes::copy_from_slice(tail.get(head_at..).unwrap_or_default());
             tail.truncate(at);
             let slot = slot.map(|slot| Slot {
@@ -219,13 +215,29 @@ pub(crate) fn give_up(pending: Option<PendingSend>, outbox: &mut Outbox) -> Opti
     pending
 }
 
-fn transfer(handle: u32, id: Serial, delivery: &Outgoing) -> Transfer {
+/// Why a link of an open connection can't send now.
+fn block(link: &Link, session: &Session, config: &Config, outbox: &Outbox) -> Option<Wait> {
+    if link.role != Role::Sender || !link.is_usable() {
+        Some(Wait::NoConsumer)
+    } else if link.credit.link_credit == 0 || session.sent.len() >= config.max_unsettled {
+        Some(Wait::NoCredit)
+    } else if session.windows.remote_incoming_window == 0 {
+        Some(Wait::SessionWindow)
+    } else if session.pending.is_some() || outbox.len() >= config.outbox_high_water {
+        Some(Wait::SocketFull)
+    } else {
+        None
+    }
+}
+
+fn transfer(link: &Link, id: Serial, delivery: &Outgoing) -> Transfer {
     Transfer {
         delivery_id: Some(id.0),
         delivery_tag: Some(delivery.tag),
         message_format: Some(delivery.format),
         settled: delivery.settled.then_some(true),
-        ..continuation(handle)
+        state: link.delivery_state.as_deref().cloned(),
+        ..continuation(link.local_handle)
     }
 }
 

@@ -37,6 +37,11 @@ impl<T> Unsettled<T> {
         self.live += 1;
     }
 
+    /// All of them, the newest first.
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().rev().filter_map(|(_, value)| value.as_ref())
+    }
+
     /// Where `id` is, or would be.
     fn position(&self, id: Serial) -> usize {
         let Some((front, _)) = self.entries.front() else { return 0 };
@@ -62,7 +67,21 @@ impl<T> Unsettled<T> {
     }
 
     /// Takes one out.
+    #[inline]
     pub(crate) fn take(&mut self, id: Serial) -> Option<T> {
+        // Most are settled in order.
+        match self.entries.front() {
+            Some((front, Some(_))) if *front == id => {
+                self.live -= 1;
+                let (_, value) = self.entries.pop_front()?;
+                self.drop_gaps();
+                value
+            }
+            _ => self.take_any(id),
+        }
+    }
+
+    fn take_any(&mut self, id: Serial) -> Option<T> {
         let at = self.position(id);
         let value = match self.entries.get_mut(at) {
             Some((found, value)) if *found == id => value.take(),
@@ -75,10 +94,15 @@ impl<T> Unsettled<T> {
         value
     }
 
-    fn compact(&mut self) {
+    #[inline]
+    fn drop_gaps(&mut self) {
         while matches!(self.entries.front(), Some((_, None))) {
             self.entries.pop_front();
         }
+    }
+
+    fn compact(&mut self) {
+        self.drop_gaps();
         if self.entries.len() > 2 * self.live + 64 {
             self.entries.retain(|(_, value)| value.is_some());
         }

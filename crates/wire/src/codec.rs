@@ -81,6 +81,11 @@ impl<'a> Reader<'a> {
         self.buf.get(self.at).copied()
     }
 
+    /// Passes over `n` octets that were looked at.
+    pub(crate) const fn advance(&mut self, n: usize) {
+        self.at += n;
+    }
+
     /// Takes `n` octets.
     pub fn take(&mut self, n: usize, what: &'static str) -> Result<&'a [u8], WireError> {
         let have = self.buf.len() - self.at;
@@ -196,7 +201,21 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Truncated values, unknown constructors, descriptors nested deeper than the limit.
+    #[inline]
     pub fn skip(&mut self) -> Result<&'a [u8], WireError> {
+        // What most values are that are passed over.
+        use code::{BINARY8, LIST8, MAP8, STRING8, SYMBOL8};
+        if let Some([BINARY8 | STRING8 | SYMBOL8 | LIST8 | MAP8, size, ..]) =
+            self.buf.get(self.at..)
+            && let Some(value) = self.buf.get(self.at..self.at + 2 + usize::from(*size))
+        {
+            self.at += value.len();
+            return Ok(value);
+        }
+        self.skip_any()
+    }
+
+    fn skip_any(&mut self) -> Result<&'a [u8], WireError> {
         let start = self.at;
         let mut described = 0;
         loop {

@@ -1,9 +1,10 @@
 //! The transfer in the form that nearly all have, read and written without a look at each field:
 //! there is one for every message.
 
+use crate::DeliveryTag;
 use crate::codec::code;
+use crate::frame::FrameType;
 use crate::performative::Transfer;
-use crate::{DeliveryTag, limits};
 
 /// Fields behind `more`.
 const LAST_FIELDS: usize = 5;
@@ -33,32 +34,59 @@ impl Transfer {
         says_nothing(left, last.saturating_sub(2)).then_some((transfer, 2 + usize::from(*size)))
     }
 
-    /// Writes what [`Encode`](crate::codec::Encode) would, if there is nothing but the first five
-    /// fields. `false`: there is more, and nothing was written.
+    /// Writes a frame's header, its size still open, and the transfer of a delivery with a tag of
+    /// eight octets, on a handle below 256, of format 0: the form that we send, put together in one
+    /// piece. `false`: it is none of these, and nothing was written.
     #[inline]
-    pub fn encode_plain(&self, out: &mut Vec<u8>) -> bool {
-        let (Some(id), Some(tag), Some(format)) =
-            (self.delivery_id, self.delivery_tag, self.message_format)
+    pub fn put_plain(
+        out: &mut Vec<u8>,
+        (channel, handle): (u16, u32),
+        id: u32,
+        tag: &DeliveryTag,
+        settled: bool,
+    ) -> bool {
+        let (Ok(handle), Ok(tag)) = (u8::try_from(handle), <[u8; 8]>::try_from(tag.as_slice()))
         else {
             return false;
         };
-        let flags = self.more || self.resume || self.aborted || self.batchable;
-        if flags || self.rcv_settle_mode.is_some() || self.state.is_some() {
-            return false;
-        }
-        let mut frame = Short::new();
-        frame.put(&[code::DESCRIBED, code::SMALL_ULONG, Self::CODE, code::LIST8, 0, 0]);
-        frame.put_uint(self.handle);
-        frame.put_uint(id);
-        frame.put(&[code::BINARY8, tag.as_slice().len() as u8]);
-        frame.put(tag.as_slice());
-        frame.put_uint(format);
-        if let Some(settled) = self.settled {
-            frame.put(&[if settled { code::TRUE } else { code::FALSE }]);
-        }
-        frame.octets[4] = (frame.len - 5) as u8;
-        frame.octets[5] = 4 + u8::from(self.settled.is_some());
-        out.extend_from_slice(frame.octets.get(..frame.len).unwrap_or_default());
+        let ([channel_hi, channel_lo], [a, b, c, d]) = (channel.to_be_bytes(), id.to_be_bytes());
+        let [t, u, v, w, x, y, z, last] = tag;
+        let settled = if settled { code::TRUE } else { code::FALSE };
+        out.extend_from_slice(&[
+            0,
+            0,
+            0,
+            0,
+            2,
+            FrameType::Amqp as u8,
+            channel_hi,
+            channel_lo,
+            code::DESCRIBED,
+            code::SMALL_ULONG,
+            Self::CODE,
+            code::LIST8,
+            20,
+            5,
+            code::SMALL_UINT,
+            handle,
+            code::UINT,
+            a,
+            b,
+            c,
+            d,
+            code::BINARY8,
+            8,
+            t,
+            u,
+            v,
+            w,
+            x,
+            y,
+            z,
+            last,
+            code::UINT0,
+            settled,
+        ]);
         true
     }
 }
@@ -112,39 +140,4 @@ fn optional<T>(left: &mut &[u8], read: fn(&mut &[u8]) -> Option<T>) -> Option<Op
         return Some(None);
     }
     read(left).map(Some)
-}
-
-/// Octets that are put together in place, and then appended in one piece.
-struct Short {
-    octets: [u8; Self::MAX],
-    len: usize,
-}
-
-impl Short {
-    /// Constructor and list, three numbers, a tag, a boolean.
-    const MAX: usize = 6 + 3 * 5 + 2 + limits::DELIVERY_TAG + 1;
-
-    const fn new() -> Self {
-        Self { octets: [0; Self::MAX], len: 0 }
-    }
-
-    #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        if let Some(place) = self.octets.get_mut(self.len..self.len + octets.len()) {
-            place.copy_from_slice(octets);
-            self.len += octets.len();
-        }
-    }
-
-    #[inline]
-    fn put_uint(&mut self, value: u32) {
-        match u8::try_from(value) {
-            Ok(0) => self.put(&[code::UINT0]),
-            Ok(small) => self.put(&[code::SMALL_UINT, small]),
-            Err(_) => {
-                let [a, b, c, d] = value.to_be_bytes();
-                self.put(&[code::UINT, a, b, c, d]);
-            }
-        }
-    }
 }

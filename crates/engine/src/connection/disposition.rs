@@ -13,11 +13,8 @@ use std::vec::IntoIter;
 /// How many deliveries are looked at for each one that may have been of a link that is detached.
 const LOOKS_PER_GHOST: usize = 64;
 
-/// Octets of a disposition of which there may be a copy for each of its deliveries at once.
-const SHORT: usize = 64;
-
-/// The deliveries of a long disposition that are still to be told: one with each event that is
-/// taken, so that its state is not held once for each of them.
+/// The deliveries of a disposition that are still to be told: one with each event that is taken, so
+/// that its state is not held once for each of them.
 #[derive(Debug)]
 pub(super) struct Told {
     session: SessionId,
@@ -46,31 +43,26 @@ impl Connection {
             let text = "dispositions tell of too many deliveries again and again";
             return Err(Fault::session(id, condition::RESOURCE_LIMIT_EXCEEDED, text));
         }
-        let mut told = Told { session: id, ids: ids.into_iter(), disposition };
-        if octets > SHORT {
-            self.told = Some(told);
-            return Ok(());
-        }
-        while let Some(id) = told.ids.next() {
-            self.tell(&told, id);
-        }
+        self.told = Some(Told { session: id, ids: ids.into_iter(), disposition });
         Ok(())
     }
 
-    /// Tells of one delivery more.
-    pub(super) fn tell_next(&mut self) {
-        let Some(mut told) = self.told.take() else { return };
-        let Some(id) = told.ids.next() else { return };
-        self.tell(&told, id);
-        self.told = Some(told);
-    }
-
-    fn tell(&mut self, told: &Told, id: Serial) {
-        let event = match told.disposition.role {
-            Role::Receiver => self.outcome(told.session, id, &told.disposition),
-            Role::Sender => self.peer_settled(told.session, id),
-        };
-        self.events.extend(event);
+    /// Tells of the next delivery for which it comes to something; `None`: of all there were.
+    pub(super) fn tell_next(&mut self) -> Option<Event> {
+        loop {
+            let told = self.told.as_mut()?;
+            let id = told.ids.next()?;
+            let event = match told.disposition.role {
+                Role::Receiver => self.outcome(id),
+                Role::Sender => {
+                    let session = told.session;
+                    self.peer_settled(session, id)
+                }
+            };
+            if event.is_some() {
+                return event;
+            }
+        }
     }
 
     fn peer_settled(&mut self, session: SessionId, id: Serial) -> Option<Event> {
@@ -79,14 +71,10 @@ impl Connection {
         self.is_in_force(link).then_some(Event::PeerSettled { link, id })
     }
 
-    fn outcome(
-        &mut self,
-        session: SessionId,
-        id: Serial,
-        disposition: &Disposition,
-    ) -> Option<Event> {
-        let session = self.sessions.get_mut(session)?;
-        let settled = disposition.settled;
+    fn outcome(&mut self, id: Serial) -> Option<Event> {
+        let told = self.told.as_ref()?;
+        let session = self.sessions.get_mut(told.session)?;
+        let settled = told.disposition.settled;
         let (link, token) = if settled {
             let sent = session.sent.take(id)?;
             session.allowance.earn();
@@ -94,10 +82,10 @@ impl Connection {
         } else {
             session.sent.get_mut(id).map(|sent| (sent.link, sent.token))?
         };
+        let state = told.disposition.state.clone();
         if session.ghosts > 0 && !self.is_in_force(link) {
             return None;
         }
-        let state = disposition.state.clone();
         Some(Event::Outcome { link, id, token, state, settled })
     }
 

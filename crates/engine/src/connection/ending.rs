@@ -5,11 +5,11 @@ use crate::event::Event;
 use crate::fault::Fault;
 use crate::link::Half;
 use crate::outgoing::give_up;
+use crate::tags::Tags;
 use crate::{LinkId, SessionId};
 use hopline_timeline::Instant;
 use hopline_wire::AmqpError;
 use hopline_wire::performative::{Close, Detach, End};
-use std::collections::HashSet;
 
 impl Connection {
     pub(super) fn answer_fault(&mut self, fault: Fault, now: Instant) {
@@ -255,7 +255,7 @@ impl Connection {
         self.drop_partial(id);
         let Some(link) = self.links.get_mut(id) else { return };
         link.local = Half::Ended;
-        link.tags = HashSet::default();
+        link.tags = Tags::default();
         if link.remote == Half::Ended {
             self.free_link(id);
         }

@@ -25,7 +25,7 @@ pub use attach::{Answer, AttachOptions};
 
 use crate::config::{Config, Side};
 use crate::counts::{FrameCounts, Waited};
-use crate::event::{Arrival, Event};
+use crate::event::{Arrival, Delivery, Event};
 use crate::link::{Half, Link};
 use crate::outbox::Outbox;
 use crate::sasl::{Authenticator, ClientSasl};
@@ -79,8 +79,12 @@ pub struct Connection {
     local: Half,
     remote: Half,
     input: BytesMut,
-    /// Whole frames, taken from the input in one piece.
+    /// Whole frames, taken from the input in one piece; empty once the last is decoded.
     frames: Bytes,
+    /// Octets of `frames` that are decoded.
+    decoded: usize,
+    /// The read that brought the frame that is handled brought more behind it.
+    has_more: bool,
     received: Instant,
     arrived: Option<Instant>,
     pub(crate) outbox: Outbox,
@@ -88,6 +92,8 @@ pub struct Connection {
     /// On links and sessions that have ended.
     waited: Waited,
     events: VecDeque<Event>,
+    /// A delivery that the frame that is decoded has made whole; no other event comes with it.
+    whole: Option<Delivery>,
     /// Deliveries of a disposition that are still to be told.
     told: Option<Told>,
     pub(crate) sessions: SlotMap<SessionId, Session>,
@@ -131,12 +137,15 @@ impl Connection {
             remote: Half::Idle,
             input: BytesMut::new(),
             frames: Bytes::new(),
+            decoded: 0,
+            has_more: false,
             received: now,
             arrived: None,
             outbox: Outbox::default(),
             frames_seen: FrameCounts::default(),
             waited: Waited::default(),
             events: VecDeque::new(),
+            whole: None,
             told: None,
             sessions: SlotMap::with_key(),
             links: SlotMap::with_key(),
@@ -178,8 +187,7 @@ impl Connection {
 
     /// When the octets that were decoded last arrived.
     fn arrival(&self) -> Option<Arrival> {
-        let is_upper_bound = !(self.frames.is_empty() && self.input.is_empty());
-        self.arrived.map(|at| Arrival { at, is_upper_bound })
+        self.arrived.map(|at| Arrival { at, is_upper_bound: self.has_more })
     }
 
     /// Decodes on until something is to be told.
@@ -189,11 +197,16 @@ impl Connection {
                 return Some(event);
             }
             if self.told.is_some() {
-                self.tell_next();
-                continue;
+                match self.tell_next() {
+                    Some(event) => return Some(event),
+                    None => self.told = None,
+                }
             }
             if !self.wants_read() || !self.step(now) {
                 return None;
+            }
+            if let Some(delivery) = self.whole.take() {
+                return Some(Event::Delivery(delivery));
             }
         }
     }

@@ -5,12 +5,13 @@ use crate::event::Event;
 use crate::fault::Fault;
 use crate::link::Half;
 use crate::session::Session;
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use hopline_timeline::Instant;
 use hopline_wire::codec::Reader;
 use hopline_wire::frame::{FrameHeader, FrameType};
 use hopline_wire::performative::{Begin, Performative, Transfer};
 use hopline_wire::{WireError, condition, limits};
+use std::ops::Range;
 
 /// The octets before every transfer with a numeric descriptor.
 const TRANSFER: [u8; 3] = [0x00, 0x53, Transfer::CODE];
@@ -44,59 +45,83 @@ impl Connection {
         if self.frames.is_empty() && !self.take_frames()? {
             return Ok(false);
         }
-        let Some(header) = FrameHeader::parse(&self.frames, self.frame_limit())? else {
+        let rest = self.frames.get(self.decoded..).unwrap_or_default();
+        let Some(header) = FrameHeader::parse(rest, self.frame_limit())? else {
             return Ok(false);
         };
-        let frame = self.frames.split_to(header.size.min(self.frames.len()));
-        self.handle_frame(header, frame, now)?;
-        Ok(true)
+        let at = self.decoded + header.body;
+        self.decoded += header.size;
+        // Lent for as long as the frame is handled: its payload alone is worth a reference count.
+        let frames = std::mem::take(&mut self.frames);
+        let is_last = self.decoded >= frames.len();
+        self.has_more = !(is_last && self.input.is_empty());
+        let body = at..self.decoded.min(frames.len());
+        let handled = self.handle_frame(header, &frames, body, now);
+        if is_last {
+            self.decoded = 0;
+        } else {
+            self.frames = frames;
+        }
+        handled.map(|()| true)
     }
 
     /// Moves the whole frames at the start of the input to `frames`: one if the layer may change
     /// behind it, else all that are there.
     fn take_frames(&mut self) -> Result<bool, Fault> {
-        let limit = self.frame_limit();
-        let mut end = 0;
-        loop {
-            let rest = self.input.get(end..).unwrap_or_default();
-            match FrameHeader::parse(rest, limit) {
-                Ok(Some(header)) if header.size <= rest.len() => end += header.size,
-                Err(error) if end == 0 => return Err(error.into()),
-                _ => break,
-            }
-            if self.reading == Reading::Sasl {
-                break;
-            }
+        let Some(header) = FrameHeader::parse(&self.input, self.frame_limit())? else {
+            return Ok(false);
+        };
+        let mut end = header.size;
+        if end > self.input.len() {
+            return Ok(false);
+        }
+        // What is wrong with those behind it is found when it is their turn.
+        while self.reading != Reading::Sasl
+            && let Some(size) = self.input.get(end..).and_then(|rest| rest.first_chunk())
+            && let size = u32::from_be_bytes(*size) as usize
+            && size > 0
+            && size <= self.input.len() - end
+        {
+            end += size;
         }
         self.frames = self.input.split_to(end).freeze();
-        Ok(end > 0)
+        Ok(true)
     }
 
+    /// `body`: where that of the frame lies in `frames`.
     fn handle_frame(
         &mut self,
         header: FrameHeader,
-        mut frame: Bytes,
+        frames: &Bytes,
+        body: Range<usize>,
         now: Instant,
     ) -> Result<(), Fault> {
-        frame.advance(header.body);
+        let frame = frames.get(body.clone()).unwrap_or_default();
         match (self.reading, header.kind) {
-            (Reading::Sasl, FrameType::Sasl) => self.sasl_frame(&frame),
+            (Reading::Frames, FrameType::Amqp)
+                if frame.starts_with(&TRANSFER) && self.remote == Half::Active =>
+            {
+                self.transfer_frame(header.channel, frames, body)
+            }
+            (Reading::Sasl, FrameType::Sasl) => self.sasl_frame(frame),
             (Reading::Sasl, FrameType::Amqp) => Err(out_of_place("an AMQP frame during SASL")),
             (_, FrameType::Sasl) => {
                 Err(WireError::Frame("a SASL frame does not belong behind SASL").into())
             }
             _ if frame.is_empty() => Ok(()),
-            (Reading::Discard, _) => self.discard(&frame),
-            _ if frame.starts_with(&TRANSFER) && self.remote == Half::Active => {
-                self.transfer_frame(header.channel, frame)
-            }
-            _ => self.amqp_frame(header.channel, frame, now),
+            (Reading::Discard, _) => self.discard(frame),
+            _ => self.amqp_frame(header.channel, &frames.slice(body), now),
         }
     }
 
     /// The frame that nearly all are: decoded without a detour.
-    fn transfer_frame(&mut self, channel: u16, frame: Bytes) -> Result<(), Fault> {
-        let fields = frame.get(TRANSFER.len()..).unwrap_or_default();
+    fn transfer_frame(
+        &mut self,
+        channel: u16,
+        frames: &Bytes,
+        body: Range<usize>,
+    ) -> Result<(), Fault> {
+        let fields = frames.get(body.start + TRANSFER.len()..body.end).unwrap_or_default();
         let (transfer, used) = match Transfer::decode_plain(fields) {
             Some(plain) => plain,
             None => {
@@ -104,7 +129,8 @@ impl Connection {
                 (Transfer::decode_fields(&mut r)?, r.position())
             }
         };
-        self.transfer(channel, transfer, frame.slice(TRANSFER.len() + used..))
+        let payload = frames.slice(body.start + TRANSFER.len() + used..body.end);
+        self.transfer(channel, transfer, payload)
     }
 
     /// After our close only the peer's counts; what else comes need not even be well-formed.
@@ -115,8 +141,8 @@ impl Connection {
         Ok(())
     }
 
-    fn amqp_frame(&mut self, channel: u16, frame: Bytes, now: Instant) -> Result<(), Fault> {
-        let (performative, used) = Performative::decode(&frame)?;
+    fn amqp_frame(&mut self, channel: u16, frame: &Bytes, now: Instant) -> Result<(), Fault> {
+        let (performative, used) = Performative::decode(frame)?;
         if self.remote == Half::Idle && !matches!(performative, Performative::Open(_)) {
             return Err(out_of_place("a frame before open"));
         }

@@ -1,6 +1,7 @@
 //! Deliveries that come in (part 2, 2.6.12 to 2.6.14, 2.7.5).
 
 use super::Connection;
+use crate::config::Config;
 use crate::event::{Delivery, Event};
 use crate::fault::{CommandError, Fault};
 use crate::link::{Half, Link, Partial};
@@ -9,7 +10,7 @@ use crate::{LinkId, SessionId};
 use bytes::{Bytes, BytesMut};
 use hopline_wire::definitions::{ReceiverSettleMode, SenderSettleMode};
 use hopline_wire::performative::Transfer;
-use hopline_wire::{DeliveryState, Role, Serial, condition};
+use hopline_wire::{DeliveryState, DeliveryTag, Role, Serial, condition};
 
 /// Transfers of one delivery that carry nothing: more than a sender has a use for.
 const EMPTY_TRANSFERS_MAX: u32 = 1024;
@@ -18,7 +19,7 @@ impl Connection {
     pub(super) fn transfer(
         &mut self,
         channel: u16,
-        transfer: Transfer,
+        mut transfer: Transfer,
         payload: Bytes,
     ) -> Result<(), Fault> {
         self.frames_seen.transfers_in += 1;
@@ -28,13 +29,14 @@ impl Connection {
             let text = "a transfer came although the session's window is closed";
             return Err(Fault::session(session_id, condition::WINDOW_VIOLATION, text));
         }
-        let renew = session.windows.incoming_window <= session.window_max / 2;
-        session.flow_due |= renew;
         let id = session.link(session_id, transfer.handle)?;
-        if renew {
-            self.touch(session_id);
+        if session.windows.incoming_window <= session.window_max / 2 {
+            session.flow_due = true;
+            if !std::mem::replace(&mut session.is_dirty, true) {
+                self.dirty.push(session_id);
+            }
         }
-        let Some(link) = self.links.get(id) else { return Ok(()) };
+        let Some(link) = self.links.get_mut(id) else { return Ok(()) };
         if link.role != Role::Receiver {
             let text = "a transfer came on a link on which the peer receives";
             return Err(Fault::session(session_id, condition::NOT_ALLOWED, text));
@@ -44,10 +46,32 @@ impl Connection {
             self.skip_delivery(session_id, &transfer);
             return Ok(());
         }
-        match link.partial.is_some() {
-            true => self.go_on(id, transfer, payload),
-            false => self.begin_delivery(session_id, id, transfer, payload),
+        if link.partial.is_some() {
+            return self.go_on(id, transfer, payload);
         }
+        let first = begin(&self.config, (session_id, session), (id, link), &transfer)?;
+        if transfer.aborted {
+            self.events.push_back(Event::CreditUsed { link: id });
+            return Ok(());
+        }
+        let state = transfer.state.take().map(Box::new);
+        if transfer.more || transfer.resume {
+            return self.begin_partial(id, &transfer, (first, state), payload);
+        }
+        check_size(&self.config, id, payload.len())?;
+        self.whole = Some(Delivery {
+            link: id,
+            id: first.id,
+            tag: first.tag,
+            format: transfer.message_format.unwrap_or(0),
+            settled: first.settled,
+            state,
+            payload,
+            received: self.received,
+            arrived: self.arrival(),
+            transfers: 1,
+        });
+        Ok(())
     }
 
     fn skip_delivery(&mut self, session: SessionId, transfer: &Transfer) {
@@ -58,57 +82,37 @@ impl Connection {
         }
     }
 
-    fn begin_delivery(
+    /// The first transfer of several, or of a delivery that is dropped.
+    fn begin_partial(
         &mut self,
-        session_id: SessionId,
         id: LinkId,
-        transfer: Transfer,
+        transfer: &Transfer,
+        (first, state): (First, Option<Box<DeliveryState>>),
         payload: Bytes,
     ) -> Result<(), Fault> {
-        let (Some(session), Some(link)) =
-            (self.sessions.get_mut(session_id), self.links.get_mut(id))
-        else {
-            return Ok(());
+        let mut partial = Partial {
+            id: first.id,
+            tag: first.tag,
+            format: transfer.message_format.unwrap_or(0),
+            settled: first.settled,
+            resumed: transfer.resume,
+            state,
+            octets: BytesMut::new(),
+            transfers: 1,
+            empty: u32::from(payload.is_empty()),
         };
-        let mut partial = first_transfer(session_id, session, &transfer)?;
-        session.next_delivery_in = Some(partial.id.add(1));
-        check_modes(id, link, &transfer)?;
-        if link.credit.is_used_up() {
-            let text = "a transfer came although the link has no credit";
-            return Err(Fault::link(id, condition::TRANSFER_LIMIT_EXCEEDED, text));
-        }
-        link.credit.spend(1);
-        if transfer.aborted {
-            self.events.push_back(Event::CreditUsed { link: id });
-            return Ok(());
-        }
-        if !partial.settled && !partial.resumed {
-            if session.received.len() >= self.config.max_unsettled {
-                let text = "too many deliveries are unsettled on this session";
-                return Err(Fault::session(session_id, condition::RESOURCE_LIMIT_EXCEEDED, text));
-            }
-            if !link.tags.insert(partial.tag) {
-                let text = "the delivery-tag is that of an unsettled delivery of the same link";
-                return Err(Fault::link(id, condition::INVALID_FIELD, text));
-            }
-            link.unsettled_ever += 1;
-            let settles_first = transfer.rcv_settle_mode == Some(ReceiverSettleMode::First);
-            let received = Received { link: id, tag: partial.tag, settles_first };
-            session.received.push(partial.id, received);
-        }
-        partial.empty = u32::from(payload.is_empty());
         let payload = if partial.resumed { Bytes::new() } else { payload };
-        self.check_size(id, payload.len())?;
-        if transfer.more {
-            self.check_partial(id, payload.len())?;
-            partial.octets.extend_from_slice(&payload);
-            self.partial_octets += payload.len();
-            if let Some(link) = self.links.get_mut(id) {
-                link.partial = Some(partial);
-            }
-            return Ok(());
+        check_size(&self.config, id, payload.len())?;
+        if !transfer.more {
+            return self.finish(id, partial, payload);
         }
-        self.finish(id, partial, payload)
+        self.check_partial(id, payload.len())?;
+        partial.octets.extend_from_slice(&payload);
+        self.partial_octets += payload.len();
+        if let Some(link) = self.links.get_mut(id) {
+            link.partial = Some(partial);
+        }
+        Ok(())
     }
 
     fn go_on(&mut self, id: LinkId, transfer: Transfer, payload: Bytes) -> Result<(), Fault> {
@@ -139,7 +143,7 @@ impl Connection {
             self.events.push_back(Event::CreditUsed { link: id });
             return Ok(());
         }
-        self.check_size(id, size)?;
+        check_size(&self.config, id, size)?;
         self.check_partial(id, payload.len())?;
         let Some(link) = self.links.get_mut(id) else { return Ok(()) };
         let Some(partial) = &mut link.partial else { return Ok(()) };
@@ -152,14 +156,6 @@ impl Connection {
         self.partial_octets -= partial.octets.len();
         let payload = std::mem::take(&mut partial.octets).freeze();
         self.finish(id, partial, payload)
-    }
-
-    fn check_size(&self, id: LinkId, size: usize) -> Result<(), Fault> {
-        if size as u64 > self.config.max_message_size {
-            let text = format!("the message exceeds {} octets", self.config.max_message_size);
-            return Err(Fault::link(id, condition::MESSAGE_SIZE_EXCEEDED, text));
-        }
-        Ok(())
     }
 
     fn check_partial(&self, id: LinkId, more: usize) -> Result<(), Fault> {
@@ -176,11 +172,8 @@ impl Connection {
             return Ok(());
         }
         let link = self.links.get(id);
-        if link.is_some_and(|link| {
-            link.snd_settle_mode == SenderSettleMode::Settled && !partial.settled
-        }) {
-            let text = "an unsettled delivery came on a link whose sender settles all";
-            return Err(Fault::link(id, condition::INVALID_FIELD, text));
+        if let Some(link) = link {
+            check_settled(id, link, partial.settled)?;
         }
         let session = link.map(|link| link.session);
         if partial.settled
@@ -189,7 +182,7 @@ impl Connection {
         {
             self.take_received(session, partial.id);
         }
-        self.events.push_back(Event::Delivery(Delivery {
+        self.whole = Some(Delivery {
             link: id,
             id: partial.id,
             tag: partial.tag,
@@ -200,7 +193,7 @@ impl Connection {
             received: self.received,
             arrived: self.arrival(),
             transfers: partial.transfers,
-        }));
+        });
         Ok(())
     }
 
@@ -225,26 +218,46 @@ impl Connection {
         delivery: Serial,
         state: DeliveryState,
     ) -> Result<(), CommandError> {
-        let link = self.links.get(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
-        let session_id = link.session;
-        let state = self.fit_state(state)?;
-        let settles = link.rcv_settle_mode == ReceiverSettleMode::First
-            || self.settles_first(session_id, delivery);
-        if settles && self.take_received(session_id, delivery).is_none() {
-            return Ok(());
-        }
-        let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
-        if settles || session.received.get_mut(delivery).is_some() {
-            session.dispositions.push(Role::Receiver, delivery, settles, Some(state));
-            self.touch(session_id);
-        }
-        Ok(())
+        self.settle_run(id, delivery, 1, &state)
     }
 
-    /// Whether a delivery asked to be settled by its outcome, whatever its link says.
-    fn settles_first(&mut self, session: SessionId, id: Serial) -> bool {
-        let received = self.sessions.get_mut(session).and_then(|s| s.received.get_mut(id));
-        received.is_some_and(|received| received.settles_first)
+    /// Tells the same outcome of `count` deliveries of a link whose ids follow one another, as
+    /// [`Connection::settle`] does for each.
+    ///
+    /// # Errors
+    /// As those of [`Connection::settle`].
+    pub fn settle_run(
+        &mut self,
+        id: LinkId,
+        first: Serial,
+        count: u32,
+        state: &DeliveryState,
+    ) -> Result<(), CommandError> {
+        let state = self.fit_state(state.clone())?;
+        let link = self.links.get_mut(id).filter(|l| l.is_usable()).ok_or(CommandError::NoLink)?;
+        let session_id = link.session;
+        let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
+        let link_settles = link.rcv_settle_mode == ReceiverSettleMode::First;
+        let mut alike = (first, 0, link_settles);
+        for delivery in (0..count).map(|n| first.add(n)) {
+            let received = session.received.get_mut(delivery);
+            let Some(received) = received.filter(|received| received.link == id) else { continue };
+            let settles = link_settles || received.settles_first;
+            if settles {
+                link.tags.remove(&received.tag);
+                session.received.take(delivery);
+            }
+            if alike.0.add(alike.1) != delivery || alike.2 != settles {
+                let before = (alike.0, alike.1);
+                session.dispositions.push(Role::Receiver, before, alike.2, Some(&state));
+                alike = (delivery, 0, settles);
+            }
+            alike.1 += 1;
+        }
+        let (first, count, settles) = alike;
+        session.dispositions.push(Role::Receiver, (first, count), settles, Some(&state));
+        self.touch(session_id);
+        Ok(())
     }
 
     /// Settles a delivery that we sent, in answer to an outcome of a receiver that has not settled.
@@ -263,34 +276,103 @@ impl Connection {
         let session = self.sessions.get_mut(session_id).ok_or(CommandError::NoSession)?;
         if session.sent.take(delivery).is_some() {
             session.allowance.earn();
-            session.dispositions.push(Role::Sender, delivery, true, state);
+            session.dispositions.push(Role::Sender, (delivery, 1), true, state.as_ref());
             self.touch(session_id);
         }
         Ok(())
     }
 }
 
-fn first_transfer(id: SessionId, session: &Session, transfer: &Transfer) -> Result<Partial, Fault> {
+/// What the first transfer of a delivery says of it.
+struct First {
+    id: Serial,
+    tag: DeliveryTag,
+    settled: bool,
+}
+
+/// The first transfer of a delivery counts for session and link, and may be kept as unsettled.
+#[inline]
+fn begin(
+    config: &Config,
+    (session_id, session): (SessionId, &mut Session),
+    (id, link): (LinkId, &mut Link),
+    transfer: &Transfer,
+) -> Result<First, Fault> {
+    let first = first_transfer(session_id, session, transfer)?;
+    session.next_delivery_in = Some(first.id.add(1));
+    check_modes(id, link, transfer)?;
+    if link.credit.is_used_up() {
+        let text = "a transfer came although the link has no credit";
+        return Err(Fault::link(id, condition::TRANSFER_LIMIT_EXCEEDED, text));
+    }
+    link.credit.spend(1);
+    if transfer.aborted || transfer.resume {
+        return Ok(first);
+    }
+    if !transfer.more {
+        check_settled(id, link, first.settled)?;
+    }
+    if !first.settled {
+        let settles_first = transfer.rcv_settle_mode == Some(ReceiverSettleMode::First);
+        keep(config, (session_id, session), (id, link), &first, settles_first)?;
+    }
+    Ok(first)
+}
+
+/// A delivery is unsettled until we have told its outcome.
+fn keep(
+    config: &Config,
+    (session_id, session): (SessionId, &mut Session),
+    (id, link): (LinkId, &mut Link),
+    first: &First,
+    settles_first: bool,
+) -> Result<(), Fault> {
+    if session.received.len() >= config.max_unsettled {
+        let text = "too many deliveries are unsettled on this session";
+        return Err(Fault::session(session_id, condition::RESOURCE_LIMIT_EXCEEDED, text));
+    }
+    let of_link = || {
+        let received = session.received.newest_first();
+        received.filter(|received| received.link == id).map(|received| received.tag)
+    };
+    if !link.tags.insert(first.tag, of_link) {
+        let text = "the delivery-tag is that of an unsettled delivery of the same link";
+        return Err(Fault::link(id, condition::INVALID_FIELD, text));
+    }
+    link.unsettled_ever += 1;
+    session.received.push(first.id, Received { link: id, tag: first.tag, settles_first });
+    Ok(())
+}
+
+#[inline]
+fn first_transfer(id: SessionId, session: &Session, transfer: &Transfer) -> Result<First, Fault> {
     let invalid = |text: &str| Fault::session(id, condition::INVALID_FIELD, text);
-    let delivery_id = transfer.delivery_id.map(Serial);
-    let delivery_id =
-        delivery_id.ok_or_else(|| invalid("the first transfer has no delivery-id"))?;
-    let tag = transfer.delivery_tag;
-    let tag = tag.ok_or_else(|| invalid("the first transfer has no delivery-tag"))?;
+    let Some(delivery_id) = transfer.delivery_id.map(Serial) else {
+        return Err(invalid("the first transfer has no delivery-id"));
+    };
+    let Some(tag) = transfer.delivery_tag else {
+        return Err(invalid("the first transfer has no delivery-tag"));
+    };
     if session.next_delivery_in.is_some_and(|next| next != delivery_id) {
         return Err(invalid("the delivery-id does not follow the one before"));
     }
-    Ok(Partial {
-        id: delivery_id,
-        tag,
-        format: transfer.message_format.unwrap_or(0),
-        settled: transfer.settled == Some(true),
-        resumed: transfer.resume,
-        state: transfer.state.clone().map(Box::new),
-        octets: BytesMut::new(),
-        transfers: 1,
-        empty: 0,
-    })
+    Ok(First { id: delivery_id, tag, settled: transfer.settled == Some(true) })
+}
+
+fn check_size(config: &Config, id: LinkId, size: usize) -> Result<(), Fault> {
+    if size as u64 > config.max_message_size {
+        let text = format!("the message exceeds {} octets", config.max_message_size);
+        return Err(Fault::link(id, condition::MESSAGE_SIZE_EXCEEDED, text));
+    }
+    Ok(())
+}
+
+fn check_settled(id: LinkId, link: &Link, settled: bool) -> Result<(), Fault> {
+    if link.snd_settle_mode == SenderSettleMode::Settled && !settled {
+        let text = "an unsettled delivery came on a link whose sender settles all";
+        return Err(Fault::link(id, condition::INVALID_FIELD, text));
+    }
+    Ok(())
 }
 
 fn check_continuation(id: LinkId, partial: &Partial, transfer: &Transfer) -> Result<(), Fault> {

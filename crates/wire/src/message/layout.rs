@@ -54,7 +54,12 @@ const NAMES: [(&str, u8); 9] = [
 ];
 
 /// Takes the descriptor of a section.
+#[inline]
 pub(super) fn read_section(r: &mut Reader<'_>) -> Result<u8, WireError> {
+    if let [code::DESCRIBED, code::SMALL_ULONG, section @ 0x70..=0x78, ..] = *r.rest() {
+        r.advance(3);
+        return Ok(section);
+    }
     let descriptor = Descriptor::read(r, "a message section")?;
     let known = match descriptor {
         Descriptor::Code(n @ 0x70..=0x78) => Some(n as u8),

@@ -4,8 +4,9 @@
 use crate::common::{performatives as gen_perf, states, through_oracle};
 use fe2o3_amqp_types::{definitions as def, messaging, performatives, sasl};
 use hopline_wire::codec::Reader;
+use hopline_wire::frame::FrameHeader;
 use hopline_wire::performative::{SaslPerformative, Transfer};
-use hopline_wire::{AmqpError, DeliveryState, Performative, Value};
+use hopline_wire::{AmqpError, DeliveryState, DeliveryTag, Performative, Value};
 use proptest::prelude::*;
 
 fn through_peer(performative: &Performative) {
@@ -79,13 +80,35 @@ fn a_plain_transfer_takes_the_short_way() {
     let plain = [0xc0, 10, 5, 0x43, 0x52, 9, 0xa0, 2, 1, 2, 0x43, 0x42];
     let (transfer, used) = Transfer::decode_plain(&plain).unwrap();
     assert_eq!((used, fields_of(&transfer)), (12, plain.to_vec()));
-    let mut written = Vec::new();
-    assert!(transfer.encode_plain(&mut written));
-    assert_eq!(written[3..], plain);
     let spelled_out = [0xc0, 16, 11, 0x43, 0x52, 9, 0xa0, 2, 1, 2, 0x43, 0x42, 0x42];
     let rest = [0x40, 0x40, 0x42, 0x40, 0x42];
     let same = Transfer::decode_plain(&[&spelled_out[..], &rest].concat());
     assert_eq!(same, Some((transfer, 18)), "as Proton and others write it");
+}
+
+#[test]
+fn a_transfer_in_one_piece_says_what_the_long_way_says() {
+    for (handle, id, settled) in [(0, 0, true), (255, u32::MAX, false), (7, 300, true)] {
+        let mut frame = vec![1, 2, 3];
+        let tag = DeliveryTag::from(u64::MAX - 5);
+        assert!(Transfer::put_plain(&mut frame, (0x0102, handle), id, &tag, settled));
+        let mut frame = frame.split_off(3);
+        hopline_wire::frame::finish(&mut frame, 0, 0);
+        let header = FrameHeader::parse(&frame, 512).unwrap().unwrap();
+        assert_eq!((header.size, header.body, header.channel), (frame.len(), 8, 0x0102));
+        let (said, used) = Performative::decode(&frame[8..]).unwrap();
+        assert_eq!(used, frame.len() - 8);
+        let Performative::Transfer(said) = said else { panic!("{said:?}") };
+        let again = Transfer::decode_plain(&frame[11..]);
+        assert_eq!(again, Some((said.clone(), used - 3)));
+        let fields = (said.handle, said.delivery_id, said.delivery_tag, said.message_format);
+        assert_eq!(fields, (handle, Some(id), Some(tag), Some(0)));
+        assert_eq!((said.settled, said.more, said.state), (Some(settled), false, None));
+    }
+    let short = DeliveryTag::new(&[1]).unwrap();
+    for (handle, tag) in [(256, DeliveryTag::from(1)), (0, short)] {
+        assert!(!Transfer::put_plain(&mut Vec::new(), (0, handle), 1, &tag, true));
+    }
 }
 
 proptest! {
@@ -102,8 +125,6 @@ proptest! {
             (transfer.resume, transfer.aborted, transfer.batchable) = (false, false, false);
         }
         let mut octets = fields_of(&transfer);
-        let mut written = Vec::new();
-        prop_assert!(!transfer.encode_plain(&mut written) || written[3..] == octets);
         if let Some((index, octet)) = change {
             *index.get_mut(&mut octets) = octet;
         }
