@@ -82,6 +82,18 @@ impl Backlog {
         false
     }
 
+    /// Takes the first one out.
+    pub(crate) fn pop_first(&mut self) -> Option<Box<Message>> {
+        if !self.tree.is_empty() {
+            let seq = self.first()?.seq;
+            return self.remove(seq);
+        }
+        let (_, message) = self.row.pop_front()?;
+        self.live -= 1;
+        self.close_gaps();
+        message
+    }
+
     /// Takes one out.
     pub(crate) fn remove(&mut self, seq: u64) -> Option<Box<Message>> {
         let place = self.place(seq);
@@ -156,7 +168,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn message(seq: u64) -> Box<Message> {
-        let nothing = Delivery {
+        let mut nothing = Delivery {
             link: LinkId::default(),
             id: Serial(0),
             tag: DeliveryTag::from(0),
@@ -168,7 +180,7 @@ mod tests {
             arrived: None,
             transfers: 1,
         };
-        let mut message = Message::read(&nothing, 0).unwrap();
+        let mut message = Message::read(&mut nothing, 0).unwrap();
         message.seq = seq;
         message
     }

@@ -9,6 +9,7 @@ use crate::links::{Container, LinkKey, Named};
 use crate::node::Topic;
 use crate::outbound::Consumer;
 use crate::queue::Queue;
+use crate::run::Run;
 use crate::termini::Termini;
 use crate::transaction::Transaction;
 use crate::{ConnId, ConsumerId, ProducerId, QueueId, TransactionId};
@@ -131,6 +132,8 @@ pub(crate) struct Broker {
     /// Forwards whose peers have not attached the link yet, and until when they may.
     pub(crate) attaching: Vec<(ConnId, Instant)>,
     sampled: u32,
+    /// What is owed for the deliveries that came last.
+    pub(crate) run: Option<Run>,
     pub(crate) has_told_of_durable: bool,
     /// Whose turn it is. Its own task looks after it when the turn is over.
     turn_of: Option<ConnId>,
@@ -159,6 +162,7 @@ impl Broker {
             resting: Vec::new(),
             attaching: Vec::new(),
             sampled: 0,
+            run: None,
             has_told_of_durable: false,
             turn_of: None,
             config,
@@ -222,12 +226,18 @@ impl Broker {
     }
 
     fn take_events(&mut self, id: ConnId) {
-        loop {
-            let now = self.clock.now();
-            let Some(conn) = self.conns.get_mut(id) else { return };
-            let Some(event) = conn.io.engine_mut().poll_event(now) else { return };
-            self.on_event(id, event, now);
+        let now = self.clock.now();
+        while let Some(conn) = self.conns.get_mut(id)
+            && let Some(event) = conn.io.engine_mut().poll_event(now)
+        {
+            if let Event::Delivery(delivery) = event {
+                self.on_delivery(id, delivery, now);
+            } else {
+                self.end_run();
+                self.on_event(id, event, now);
+            }
         }
+        self.end_run();
     }
 
     fn on_event(&mut self, id: ConnId, event: Event, now: Instant) {

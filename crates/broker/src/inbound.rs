@@ -3,7 +3,7 @@
 use crate::broker::{Broker, End};
 use crate::config::{DurableMessages, Sampling};
 use crate::forward::path;
-use crate::message::{Message, to_address};
+use crate::message::Message;
 use crate::node::Node;
 use crate::queue::Queue;
 use crate::side::check_target;
@@ -54,7 +54,7 @@ pub(crate) struct Producer {
 }
 
 impl Broker {
-    pub(crate) fn on_delivery(&mut self, conn: ConnId, delivery: Delivery, now: Instant) {
+    pub(crate) fn on_delivery(&mut self, conn: ConnId, mut delivery: Delivery, now: Instant) {
         let end = self.conns.get(conn).and_then(|conn| conn.links.get(delivery.link)).copied();
         let id = match end {
             Some(End::Producer(id)) => id,
@@ -62,20 +62,20 @@ impl Broker {
             _ => return,
         };
         if let Some(DeliveryState::Transactional(work)) = delivery.state.as_deref() {
-            self.on_post((conn, id), &delivery, &work.txn_id, now);
+            let txn_id = work.txn_id.clone();
+            self.end_run();
+            self.on_post((conn, id), &mut delivery, &txn_id, now);
             return self.grant(id, false);
         }
-        match self.take_in(id, &delivery, now) {
-            Ok(()) if !delivery.settled => {
-                self.tell_outcome(conn, &delivery, DeliveryState::Accepted);
-            }
+        self.go_on(conn, id);
+        match self.take_in(id, &mut delivery, now) {
+            Ok(()) if !delivery.settled => self.accept(&delivery),
             Ok(()) => {}
             Err(error) if error.condition == path::CIRCLE => {
                 self.turn_away(conn, &delivery, &error);
             }
             Err(error) => self.refuse_delivery(conn, &delivery, error),
         }
-        self.grant(id, false);
     }
 
     /// A message that goes in a circle stays where it is, for other consumers there.
@@ -104,11 +104,14 @@ impl Broker {
     fn take_in(
         &mut self,
         id: ProducerId,
-        delivery: &Delivery,
+        delivery: &mut Delivery,
         now: Instant,
     ) -> Result<(), AmqpError> {
         match self.read_in(id, delivery, now)? {
-            (message, Route::Queue(queue)) => self.enqueue(queue, message),
+            (message, Route::Queue(queue)) => match self.pass(queue, message, now) {
+                Some(message) => self.enqueue(queue, message),
+                None => Ok(()),
+            },
             (message, Route::Topic(topic)) => {
                 let queues = self.subscriptions(&topic);
                 self.check_room(&queues, &message)?;
@@ -117,12 +120,12 @@ impl Broker {
         }
     }
 
-    /// The message of a delivery, and where it is to go.
+    /// The message of a delivery, which leaves it, and where it is to go.
     #[inline]
     pub(crate) fn read_in(
         &mut self,
         id: ProducerId,
-        delivery: &Delivery,
+        delivery: &mut Delivery,
         now: Instant,
     ) -> Result<(Box<Message>, Route), AmqpError> {
         let mut message = Message::read(delivery, self.wall_offset_ns)
@@ -133,25 +136,21 @@ impl Broker {
         if let Some(path) = message.path() {
             path::check(path, &self.own_name)?;
         }
-        let producer = self.producers.get(id);
-        let conn = producer.and_then(|producer| self.conns.get(producer.conn));
-        if let Some(conn) = conn
-            && conn.forward.is_some()
-        {
-            message.passes(&self.own_name);
-            message.comes_from(&conn.container.id);
+        let Some(producer) = self.producers.get(id) else { return Err(gone()) };
+        message.publisher = Some(producer.conn);
+        if let Some(conn) = self.conns.get(producer.conn) {
+            if conn.forward.is_some() {
+                message.passes(&self.own_name);
+                message.comes_from(&conn.container.id);
+            }
+            if let Some(offset) = conn.io.engine().peer_clock(delivery.received) {
+                message.set_tie(&conn.container.id, offset);
+            }
         }
-        if let Some(conn) = conn
-            && let Some(offset) = conn.io.engine().peer_clock(delivery.received)
-        {
-            message.set_tie(&conn.container.id, offset);
-        }
-        message.publisher = producer.map(|producer| producer.conn);
-        let destination = producer.map(|producer| producer.destination.clone());
-        let route = match destination {
-            Some(Destination::Queue(queue)) => Route::Queue(queue),
-            Some(Destination::Topic(topic)) => Route::Topic(topic),
-            Some(Destination::Anonymous) | None => self.relay(delivery)?,
+        let route = match &producer.destination {
+            Destination::Queue(queue) => Route::Queue(*queue),
+            Destination::Topic(topic) => Route::Topic(topic.clone()),
+            Destination::Anonymous => self.relay(&message, delivery)?,
         };
         self.stamp_arrival(&mut message, now);
         Ok((message, route))
@@ -182,8 +181,8 @@ impl Broker {
     }
 
     /// Where the anonymous relay sends a message (anonymous terminus 1.0, 2.2).
-    fn relay(&mut self, delivery: &Delivery) -> Result<Route, AmqpError> {
-        let to = to_address(&delivery.payload).map_err(|error| AmqpError::from(&error))?;
+    fn relay(&mut self, message: &Message, delivery: &Delivery) -> Result<Route, AmqpError> {
+        let to = message.to_address().map_err(|error| AmqpError::from(&error))?;
         let to = to.unwrap_or_default();
         let resolved =
             check_target(&to).and_then(|()| self.resolve(&to, false)).map_err(|mut error| {
@@ -230,7 +229,7 @@ impl Broker {
     ) -> Result<(), AmqpError> {
         let now = self.clock;
         let Some(queue) = self.queues.get_mut(id) else {
-            return Err(AmqpError::new(condition::RESOURCE_DELETED, "the node was deleted"));
+            return Err(gone());
         };
         if !queue.wants(&message) {
             return Ok(());
@@ -243,11 +242,14 @@ impl Broker {
             message.enqueued = now.now();
         }
         queue.push(message);
-        self.list(id);
+        if !std::mem::replace(&mut queue.is_listed, true) {
+            self.listed.push(id);
+        }
         Ok(())
     }
 
     pub(crate) fn tell_outcome(&mut self, conn: ConnId, delivery: &Delivery, state: DeliveryState) {
+        self.tell_accepted();
         if let Some(conn) = self.conns.get_mut(conn) {
             // A link that is gone in the meantime needs no outcome.
             let _ = conn.io.engine_mut().settle(delivery.link, delivery.id, state);
@@ -256,6 +258,7 @@ impl Broker {
 
     /// A delivery that can't be taken: rejected, or, where it can't be, the link ends.
     pub(crate) fn refuse_delivery(&mut self, conn: ConnId, delivery: &Delivery, error: AmqpError) {
+        self.tell_accepted();
         tracing::info!(%error, settled = delivery.settled, "message refused");
         let end = self.conns.get(conn).and_then(|conn| conn.links.get(delivery.link));
         let may_reject = match end {
@@ -323,6 +326,10 @@ impl Broker {
             self.grant(producer, true);
         }
     }
+}
+
+fn gone() -> AmqpError {
+    AmqpError::new(condition::RESOURCE_DELETED, "the node was deleted")
 }
 
 fn full(queue: &Queue) -> AmqpError {

@@ -38,6 +38,7 @@ mod outbound;
 mod outcome;
 mod places;
 mod queue;
+mod run;
 mod selector;
 mod server;
 pub mod settings;

@@ -23,7 +23,13 @@ use std::time::Duration;
 /// Payloads up to this size are copied when they stay, rather than keep a whole read buffer.
 const COPY_MAX: usize = 16 << 10;
 
-/// `absolute-expiry-time` among the properties' fields.
+/// A bare message up to this size is copied for each who gets it: a connection would do so anyway.
+const SMALL: usize = 4096;
+
+/// `to` among the properties' fields.
+const TO_FIELD: usize = 2;
+
+/// `absolute-expiry-time` likewise.
 const EXPIRY_FIELD: usize = 8;
 
 /// `group-id` likewise.
@@ -71,9 +77,12 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Reads of a delivery what forwarding needs.
-    pub(crate) fn read(delivery: &Delivery, wall_offset_ns: i64) -> Result<Box<Self>, WireError> {
-        let payload = delivery.payload.clone();
+    /// Takes the payload of a delivery, and reads of it what forwarding needs.
+    pub(crate) fn read(
+        delivery: &mut Delivery,
+        wall_offset_ns: i64,
+    ) -> Result<Box<Self>, WireError> {
+        let payload = std::mem::take(&mut delivery.payload);
         let layout = Layout::scan(&payload)?;
         let expires = expiry(&layout, &payload, delivery.received, wall_offset_ns)?;
         let (timeline, path) = match layout.message_annotations.clone() {
@@ -110,16 +119,25 @@ impl Message {
     /// What selectors look at.
     pub(crate) fn subject(&self) -> Subject<'_> {
         let came = self.header.as_ref();
-        Subject {
-            header: self.header(came.and_then(|header| header.ttl)),
-            bare: self.payload.get(self.bare..).unwrap_or_default(),
+        Subject { header: self.header(came.and_then(|header| header.ttl)), bare: self.bare() }
+    }
+
+    /// Its `to`, for the anonymous relay.
+    pub(crate) fn to_address(&self) -> Result<Option<String>, WireError> {
+        let Some(properties) = Head::scan(self.bare())?.properties else { return Ok(None) };
+        let (mut fields, count) = Reader::new(properties).list("properties")?;
+        if count <= TO_FIELD {
+            return Ok(None);
         }
+        for _ in 0..TO_FIELD {
+            fields.skip()?;
+        }
+        if fields.take_null() { Ok(None) } else { String::decode(&mut fields).map(Some) }
     }
 
     /// The group that it belongs to.
     pub(crate) fn group_id(&self) -> Option<&[u8]> {
-        let bare = self.payload.get(self.bare..).unwrap_or_default();
-        let properties = Head::scan(bare).ok()?.properties?;
+        let properties = Head::scan(self.bare()).ok()?.properties?;
         let (mut fields, count) = Reader::new(properties).list("properties").ok()?;
         for _ in 0..GROUP_FIELD.min(count) {
             fields.skip().ok()?;
@@ -147,9 +165,14 @@ impl Message {
         self.payload.len()
     }
 
+    /// The bare message and footer as it is to be sent: a large one apart, by reference.
+    pub(crate) fn large_bare(&self) -> Option<Bytes> {
+        (self.payload.len() - self.bare > SMALL).then(|| self.payload.slice(self.bare..))
+    }
+
     /// The bare message and footer.
-    pub(crate) fn bare(&self) -> Bytes {
-        self.payload.slice(self.bare..)
+    pub(crate) fn bare(&self) -> &[u8] {
+        self.payload.get(self.bare..).unwrap_or_default()
     }
 
     /// Whether it is stamped.
@@ -397,18 +420,4 @@ fn expiry(
     let Timestamp(ms) = Timestamp::decode(&mut fields)?;
     let wall_ns = ms.saturating_mul(1_000_000);
     Ok(Some(Instant::from_nanos(wall_ns.saturating_sub(wall_offset_ns))))
-}
-
-/// The `to` of a message, for the anonymous relay.
-pub(crate) fn to_address(payload: &[u8]) -> Result<Option<String>, WireError> {
-    let layout = Layout::scan(payload)?;
-    let Some(range) = layout.properties else { return Ok(None) };
-    let mut r = Reader::new(payload.get(range).unwrap_or_default());
-    let (mut fields, count) = r.list("properties")?;
-    if count <= 2 {
-        return Ok(None);
-    }
-    fields.skip()?;
-    fields.skip()?;
-    if fields.take_null() { Ok(None) } else { String::decode(&mut fields).map(Some) }
 }

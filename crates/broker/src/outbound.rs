@@ -86,12 +86,31 @@ impl Consumer {
         }
     }
 
+    /// Whether no transaction has work on what is out, and any outcome may be chosen.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.claims.is_empty() && self.outcomes.is_none()
+    }
+
     /// Why it can't be sent to now; `None`: it can.
     pub(crate) fn block(&self, conn: &Conn) -> Option<Wait> {
         match self.is_barred {
             true => Some(Wait::NoCredit),
             false => conn.io.engine().send_block(self.link),
         }
+    }
+
+    /// Whether whatever is first in its queue can go to it as it is.
+    fn takes_any(&self) -> bool {
+        let is_special = self.is_forward || self.is_barred || self.acquires.is_some();
+        !is_special && self.choice.is_none()
+    }
+
+    /// A message is out for delivery.
+    fn hold(&mut self, mut message: Box<Message>) {
+        if self.unsettled.len() >= SHARED_MAX {
+            message.settle_down();
+        }
+        self.unsettled.insert(message);
     }
 
     /// Whether nobody else would take a message that it can't have: the subscription of a topic
@@ -160,6 +179,7 @@ impl Broker {
             }
             let seq = message.seq;
             match next_consumer(queue, &mut self.consumers, &mut self.conns) {
+                Some(consumer) if queue.ready.len() == 1 && self.send_on(id, consumer, now) => {}
                 Some(consumer) => self.send(id, seq, consumer, now),
                 None => break,
             }
@@ -170,6 +190,69 @@ impl Broker {
         self.answer_drains(id);
         self.loosen(id);
         self.drop_if_unused(id);
+    }
+
+    /// Sends a message that has just come to the only consumer that is ready, if nothing is in the
+    /// way; else it comes back. It goes the way of all others, but for the queue.
+    pub(crate) fn pass(
+        &mut self,
+        id: QueueId,
+        mut message: Box<Message>,
+        now: Instant,
+    ) -> Option<Box<Message>> {
+        let Some((queue, to)) = self.queues.get_mut(id).and_then(|queue| {
+            let to = queue.only_one_ready()?;
+            Some((queue, to))
+        }) else {
+            return Some(message);
+        };
+        let Some(consumer) = self.consumers.get_mut(to).filter(|it| it.takes_any()) else {
+            return Some(message);
+        };
+        let Some(conn) = self.conns.get_mut(consumer.conn) else { return Some(message) };
+        if message.is_over(now) {
+            return Some(message);
+        }
+        if message.is_timed() {
+            message.enqueued = self.clock.now();
+        }
+        if put(&message, consumer, conn, (&self.node, self.clock), now).is_err() {
+            return Some(message);
+        }
+        if !consumer.settled {
+            queue.pass(&mut message);
+            consumer.hold(message);
+        }
+        let conn = consumer.conn;
+        self.mark_dirty(conn);
+        None
+    }
+
+    /// Sends to the only consumer that is ready for as long as nothing is in the way; `false`: not
+    /// even the first message.
+    fn send_on(&mut self, id: QueueId, to: ConsumerId, now: Instant) -> bool {
+        let (Some(queue), Some(consumer)) = (self.queues.get_mut(id), self.consumers.get_mut(to))
+        else {
+            return false;
+        };
+        let Some(conn) = self.conns.get_mut(consumer.conn) else { return false };
+        if !consumer.takes_any() || queue.groups.is_some() {
+            return false;
+        }
+        let mut has_sent = false;
+        while let Some(message) = queue.first().filter(|message| !message.is_over(now))
+            && put(message, consumer, conn, (&self.node, self.clock), now).is_ok()
+            && let Some(message) = queue.take_first()
+        {
+            has_sent = true;
+            match consumer.settled {
+                true => queue.forget(&message),
+                false => consumer.hold(message),
+            }
+        }
+        let conn = consumer.conn;
+        self.mark_dirty(conn);
+        has_sent
     }
 
     pub(crate) fn send(&mut self, id: QueueId, seq: u64, to: ConsumerId, now: Instant) {
@@ -192,10 +275,7 @@ impl Broker {
                 } else if consumer.settled {
                     queue.forget(&message);
                 } else {
-                    if consumer.unsettled.len() >= SHARED_MAX {
-                        message.settle_down();
-                    }
-                    consumer.unsettled.insert(message);
+                    consumer.hold(message);
                 }
             }
             Err(CommandError::MessageSize) if is_alone => {
@@ -347,6 +427,7 @@ fn put(
     now: Instant,
 ) -> Result<Serial, CommandError> {
     let dequeued = if message.is_timed() { clock.now() } else { now };
+    let large = message.large_bare();
     let outgoing = Outgoing {
         tag: DeliveryTag::from(consumer.next_tag),
         settled: consumer.settled,
@@ -355,11 +436,15 @@ fn put(
             true => BROWSED,
             false => consumer.unsettled.vacant_key() as u64,
         },
-        bare: message.bare(),
+        bare: large.clone().unwrap_or_default(),
     };
     let republished = if message.is_timed() { clock.now() } else { now };
     let delivery = conn.io.engine_mut().send(consumer.link, outgoing, |out| {
-        message.write_head(out, node, (dequeued, republished), || clock.now())
+        let slot = message.write_head(out, node, (dequeued, republished), || clock.now());
+        if large.is_none() {
+            out.extend_from_slice(message.bare());
+        }
+        slot
     })?;
     consumer.next_tag += 1;
     Ok(delivery)

@@ -25,6 +25,9 @@ impl Broker {
         if let Some(DeliveryState::Transactional(work)) = state {
             return self.on_retirement(id, (delivery, token), work, settled);
         }
+        if settled && state == Some(DeliveryState::Accepted) && consumer.is_plain() {
+            return self.forget(id, token);
+        }
         // What is none of the four outcomes says nothing about a message.
         let chosen = state.filter(|state| state.symbol().is_some());
         match retirement(&mut self.transactions, consumer, token, chosen.as_ref(), settled) {
@@ -49,6 +52,22 @@ impl Broker {
         let (queue, is_browser) = (consumer.queue, consumer.is_browser);
         if let Some(message) = message.filter(|_| !is_browser) {
             self.apply(queue, id, message, state);
+        }
+    }
+
+    /// What was out for delivery to a consumer that takes part in no transaction is accepted.
+    fn forget(&mut self, id: ConsumerId, token: u64) {
+        let Some(consumer) = self.consumers.get_mut(id) else { return };
+        let message =
+            usize::try_from(token).ok().and_then(|key| consumer.unsettled.try_remove(key));
+        if let Some(message) = message
+            && let Some(queue) = self.queues.get_mut(consumer.queue)
+        {
+            queue.forget(&message);
+            if queue.awaits_room() {
+                let queue = consumer.queue;
+                self.list(queue);
+            }
         }
     }
 

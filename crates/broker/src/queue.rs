@@ -219,13 +219,50 @@ impl Queue {
 
     fn remove(&mut self, seq: u64) -> Option<Box<Message>> {
         let message = self.messages.remove(seq)?;
-        self.late.remove(seq);
+        self.is_here_no_more(&message);
+        Some(message)
+    }
+
+    fn is_here_no_more(&mut self, message: &Message) {
+        self.late.remove(message.seq);
         if let Some(groups) = &mut self.groups {
-            groups.remove(seq, message.lane);
+            groups.remove(message.seq, message.lane);
         }
         if let Some(at) = message.expires {
-            self.expiries.remove(&(at, seq));
+            self.expiries.remove(&(at, message.seq));
         }
+    }
+
+    /// The only consumer that is ready, where nobody and nothing else is to be looked at before a
+    /// message that comes goes to it.
+    pub(crate) fn only_one_ready(&self) -> Option<ConsumerId> {
+        let is_simple = self.messages.len() == 0
+            && !self.is_overfull()
+            && self.ready.len() == 1
+            && self.choosers.is_empty()
+            && self.browsers.is_empty()
+            && self.draining.is_empty()
+            && self.filter.is_none()
+            && self.groups.is_none();
+        self.ready.front().copied().filter(|_| is_simple)
+    }
+
+    /// A message goes out for delivery without a stay here.
+    pub(crate) fn pass(&mut self, message: &mut Message) {
+        message.seq = self.next_seq;
+        self.next_seq += 1;
+        if self.has_priorities {
+            message.seq |= message.level() << LEVEL_SHIFT;
+        }
+        self.octets += message.octets();
+        self.out += 1;
+    }
+
+    /// Takes the first message out for delivery, in a queue without groups.
+    pub(crate) fn take_first(&mut self) -> Option<Box<Message>> {
+        let message = self.messages.pop_first()?;
+        self.is_here_no_more(&message);
+        self.out += 1;
         Some(message)
     }
 

@@ -129,7 +129,7 @@ fn message(
     };
     let mut payload = Vec::new();
     message.encode_bare(&mut payload);
-    let delivery = Delivery {
+    let mut delivery = Delivery {
         link: LinkId::default(),
         id: Serial(0),
         tag: DeliveryTag::new(b"")?,
@@ -141,5 +141,5 @@ fn message(
         arrived: None,
         transfers: 1,
     };
-    Message::read(&delivery, wall_offset_ns).ok()
+    Message::read(&mut delivery, wall_offset_ns).ok()
 }

@@ -15,7 +15,7 @@ impl Broker {
     pub(crate) fn on_post(
         &mut self,
         (conn, producer): (ConnId, ProducerId),
-        delivery: &Delivery,
+        delivery: &mut Delivery,
         txn_id: &Bytes,
         now: Instant,
     ) {
@@ -40,7 +40,7 @@ impl Broker {
         &mut self,
         id: TransactionId,
         producer: ProducerId,
-        delivery: &Delivery,
+        delivery: &mut Delivery,
         now: Instant,
     ) -> Result<(), AmqpError> {
         let octets = delivery.payload.len();
