@@ -54,6 +54,8 @@ fn messenger(args: &Args) -> Messenger {
             TopUp::Each => hopline_messenger::TopUp::Each,
         })
         .settle_second(args.settle_second)
+        // Trackers, which are of use within it, are not.
+        .incoming_window(0)
         .socket(options);
     match &args.ca {
         Some(file) => builder.ca(file).build(),

@@ -201,10 +201,10 @@ impl State {
     }
 
     fn take_events(&mut self, id: PeerId) {
-        // One reading for all: it is for time limits only.
+        // One reading for all: it is for time limits, and how long outcomes took.
         let now = self.clock.now();
         while let Some(event) = self.io(id).and_then(|io| io.engine_mut().poll_event(now)) {
-            self.on_event(id, event);
+            self.on_event(id, event, now);
         }
     }
 }

@@ -6,7 +6,9 @@ use crate::{Error, PeerId};
 use bytes::Bytes;
 use hopline_driver::engine::wire::Serial;
 use hopline_driver::engine::wire::codec::{Reader, read_binary};
-use hopline_driver::engine::wire::message::{Layout, Message, annotation, message_annotations};
+use hopline_driver::engine::wire::message::{
+    Layout, Message, annotation, message_annotations, section,
+};
 use hopline_driver::engine::{Delivery, LinkId};
 use hopline_driver::timeline::{ANNOTATION, Appender, ClockOffset, Instant, Stage, Timeline};
 use hopline_driver::timeline::{is_timeline, receive_detail};
@@ -20,25 +22,33 @@ pub(crate) struct Place {
     pub(crate) delivery: Serial,
 }
 
-/// A message that came, and what is needed to settle it.
-#[derive(Clone, Debug)]
-pub struct Received {
+/// What all messages have in common that come by a subscription over one connection.
+#[derive(Debug)]
+pub(crate) struct Origin {
     pub(crate) peer: PeerId,
     /// The container-id of the peer.
     pub(crate) sender: Arc<str>,
+    /// The address of the subscription.
+    pub(crate) address: Arc<str>,
+    /// Our node record, if we stamp.
+    pub(crate) node: Option<Arc<[u8]>>,
+}
+
+/// A message that came, and what is needed to settle it.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub(crate) origin: Arc<Origin>,
     pub(crate) delivery: Delivery,
     /// How far the peer's clock was ahead of ours.
     pub(crate) tie: Option<ClockOffset>,
     pub(crate) number: u64,
-    pub(crate) address: Arc<str>,
     pub(crate) queued_at: Instant,
     pub(crate) taken_at: Instant,
-    pub(crate) node: Option<Arc<[u8]>>,
 }
 
 impl Received {
-    pub(crate) const fn place(&self) -> Place {
-        Place { peer: self.peer, link: self.delivery.link, delivery: self.delivery.id }
+    pub(crate) fn place(&self) -> Place {
+        Place { peer: self.origin.peer, link: self.delivery.link, delivery: self.delivery.id }
     }
 
     /// Stands for the message, as long as it is in the incoming window.
@@ -48,7 +58,7 @@ impl Received {
 
     /// The address of the subscription that it came by.
     pub fn address(&self) -> &str {
-        &self.address
+        &self.origin.address
     }
 
     /// The encoded message, as it came.
@@ -86,9 +96,9 @@ impl Received {
     /// [`Sampling::Off`](crate::Sampling::Off) our own stamps are left out.
     pub fn timeline(&self) -> Option<Timeline> {
         let (carried, foreign) = self.carried()?;
-        let via = receive_detail(carried, &self.sender);
+        let via = receive_detail(carried, &self.origin.sender);
         let mut octets = carried.to_vec();
-        if let Some(node) = &self.node {
+        if let Some(node) = &self.origin.node {
             let mut stamps = Appender::new(&mut octets, 0)?;
             foreign::append(&mut stamps, &foreign);
             stamps.node(node);
@@ -129,4 +139,9 @@ impl Received {
         }
         (timeline, foreign)
     }
+}
+
+/// Whether a message may have annotations, by its first section.
+pub(crate) fn has_annotations(message: &[u8]) -> bool {
+    !matches!(message, [0x00, 0x53, section::PROPERTIES..=section::FOOTER, ..])
 }

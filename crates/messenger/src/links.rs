@@ -9,10 +9,11 @@ use hopline_driver::engine::wire::performative::Attach;
 use hopline_driver::engine::wire::terminus::{Source, Target, TargetKind};
 use hopline_driver::engine::wire::{AmqpError, Fields, Role, condition};
 use hopline_driver::engine::{Answer, AttachOptions, CommandError, Event, LinkId, SessionId};
+use hopline_driver::timeline::Instant;
 use std::collections::VecDeque;
 
 impl State {
-    pub(crate) fn on_event(&mut self, id: PeerId, event: Event) {
+    pub(crate) fn on_event(&mut self, id: PeerId, event: Event, now: Instant) {
         match event {
             Event::Opened(open) => self.on_open(id, &open.container_id),
             Event::SessionEnded { session, .. } => self.session_ended(id, session),
@@ -30,7 +31,7 @@ impl State {
                     // Gone with its link: then it is settled already.
                     let _ = io.engine_mut().settle_sent(link, delivery, state.clone());
                 }
-                self.ended(token, Status::of(state));
+                self.ended(token, Status::of(state), now);
             }
             Event::Detached { link, closed, by_peer, error } => {
                 if by_peer && let Some(io) = self.io(id) {
@@ -319,6 +320,7 @@ impl Subscription {
             waiting: 0,
             demand: 0,
             unsettled: VecDeque::new(),
+            origin: None,
             fate: Default::default(),
         }
     }

@@ -1,41 +1,49 @@
 //! The way in: from the links to the application, credit for more, and outcomes.
 
-use crate::incoming::{Place, Received};
+use crate::incoming::{Origin, Place, Received, has_annotations};
 use crate::messenger::Span;
-use crate::options::TopUp;
+use crate::options::{Sampling, TopUp};
 use crate::state::{Demand, End, State, Subscription};
 use crate::tracker::Status;
 use crate::{Error, PeerId, SubscriptionId};
 use hopline_driver::Io;
 use hopline_driver::engine::wire::{DeliveryState, Serial};
 use hopline_driver::engine::{Delivery, LinkId};
+use std::sync::Arc;
 
 /// Messages of one subscription that may be without outcome before it gets no more credit.
 const UNSETTLED_MAX: usize = 16_384;
 
 impl State {
     /// A whole delivery came.
-    pub(crate) fn arrived(&mut self, peer: PeerId, delivery: Delivery) {
-        let Some(End::Subscription(id)) = self.end(peer, delivery.link) else { return };
-        let node = self.stamping_node();
-        let known = self.peers.get(peer);
-        let sender = known.map(|peer| peer.container.clone()).unwrap_or_default();
-        let engine = known.and_then(|peer| peer.io.as_ref()).map(Io::engine);
+    pub(crate) fn arrived(&mut self, id: PeerId, delivery: Delivery) {
+        let Some(peer) = self.peers.get(id) else { return };
+        let Some(End::Subscription(to)) = peer.links.get(delivery.link).copied() else { return };
+        let Some(subscription) = self.subscriptions.get_mut(to) else { return };
+        let origin = match &subscription.origin {
+            Some(origin) if origin.peer == id => origin.clone(),
+            _ => {
+                let (sender, address) = (peer.container.clone(), subscription.address.clone());
+                let stamps = self.options.sampling != Sampling::Off;
+                let node = stamps.then(|| self.node.clone());
+                let origin = Arc::new(Origin { peer: id, sender, address, node });
+                subscription.origin.insert(origin).clone()
+            }
+        };
+        let engine = peer.io.as_ref().map(Io::engine);
         let tie = engine.and_then(|engine| engine.peer_clock(delivery.received));
-        let Some(subscription) = self.subscriptions.get_mut(id) else { return };
+        // Only what is stamped has a use for it.
+        let is_stamped = origin.node.is_some() && has_annotations(&delivery.payload);
+        let queued_at = if is_stamped { self.clock.now() } else { delivery.received };
         let number = self.counts.received;
-        // Only who stamps has a use for it.
-        let now = if node.is_some() { self.clock.now() } else { delivery.received };
         self.counts.received += 1;
         subscription.waiting += 1;
         subscription.demand = subscription.demand.saturating_sub(1);
         if !delivery.settled {
             subscription.unsettled.push_back((delivery.id, number));
         }
-        let address = subscription.address.clone();
-        let (queued_at, taken_at) = (now, now);
-        let received =
-            Received { peer, sender, delivery, tie, number, address, queued_at, taken_at, node };
+        let taken_at = queued_at;
+        let received = Received { origin, delivery, tie, number, queued_at, taken_at };
         self.incoming.push_back(received);
         self.is_changed = true;
     }
@@ -181,13 +189,22 @@ impl State {
         };
         let status = Status::of(Some(outcome.clone()));
         let mut settled = Ok(());
+        let mut run: Option<(Serial, u32)> = None;
+        let mut tell = |run: Option<(Serial, u32)>| {
+            let Some((first, count)) = run else { return };
+            let told = io.engine_mut().settle_run(place.link, first, count, outcome);
+            settled = settled.clone().and(told.map_err(|_| Error::LinkGone));
+        };
         for (delivery, number) in subscription.unsettled.drain(first..=at) {
-            let told = io.engine_mut().settle(place.link, delivery, outcome.clone());
-            settled = settled.and(told.map_err(|_| Error::LinkGone));
+            match &mut run {
+                Some((first, count)) if first.add(*count) == delivery => *count += 1,
+                _ => tell(run.replace((delivery, 1))),
+            }
             if let Some((_, kept)) = self.incoming_window.get_mut(number) {
                 kept.clone_from(&status);
             }
         }
+        tell(run);
         peer.wake();
         self.grant(id);
         settled

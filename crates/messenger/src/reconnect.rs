@@ -79,7 +79,7 @@ impl State {
     fn move_subscriptions(&mut self, id: PeerId, next: PeerId) {
         let incoming = std::mem::take(&mut self.incoming);
         let (dropped, stays): (Vec<_>, Vec<_>) =
-            incoming.into_iter().partition(|it| it.peer == id && !it.is_settled());
+            incoming.into_iter().partition(|it| it.origin.peer == id && !it.is_settled());
         self.incoming = stays.into();
         for received in dropped {
             if let Some(End::Subscription(subscription)) = self.end(id, received.delivery.link)

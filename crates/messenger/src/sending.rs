@@ -106,7 +106,7 @@ impl State {
         });
         peer.wake();
         self.stored = (self.stored.0 + 1, self.stored.1 + octets);
-        self.went(id, (peer_id, link), terms, octets, sent.err());
+        self.went(id, (peer_id, link), terms, octets, (sent.err(), terms.put_at));
     }
 
     fn timeline_base(&mut self, carried: impl FnOnce() -> Option<Bytes>) -> Option<Base> {
@@ -181,29 +181,31 @@ impl State {
         let engine = peer.io.as_mut()?.engine_mut();
         let sent = engine.send(link, outgoing, |out| stored.write_head(out, &stamping));
         peer.wake();
-        self.went(id, (peer_id, link), &stored.terms, octets, sent.err());
+        let now = self.clock.now();
+        self.went(id, (peer_id, link), &stored.terms, octets, (sent.err(), now));
         Some(())
     }
 
-    /// A message was given to its link, which may have refused it.
+    /// A message was given to its link by now, which may have refused it.
     fn went(
         &mut self,
         id: SenderId,
         link: (PeerId, LinkId),
         terms: &Terms,
         octets: usize,
-        refused: Option<CommandError>,
+        (refused, now): (Option<CommandError>, Instant),
     ) {
         let (tracker, put_at) = (terms.tracker, terms.put_at);
+        let delay_ns = now.since_ns(put_at);
         if let Some(error) = refused {
             let error = AmqpError::new(condition::MESSAGE_SIZE_EXCEEDED, error.to_string());
             self.finish(tracker, octets, Status::Rejected(Some(error)));
-            return self.note(put_at, false);
+            return self.note(delay_ns, false);
         }
         self.counts.sent += 1;
         if terms.settled {
             self.finish(tracker, octets, Status::Settled);
-            return self.note(put_at, true);
+            return self.note(delay_ns, true);
         }
         if let Some(put) = self.outgoing_window.get_mut(tracker) {
             put.is_stored = false;
@@ -212,18 +214,18 @@ impl State {
     }
 
     /// An outcome came.
-    pub(crate) fn ended(&mut self, token: u64, status: Status) {
+    pub(crate) fn ended(&mut self, token: u64, status: Status, now: Instant) {
         let key = usize::try_from(token).ok();
         let Some(sent) = key.and_then(|key| self.in_flight.try_remove(key)) else { return };
-        self.note(sent.put_at, matches!(status, Status::Accepted | Status::Settled));
+        let delay_ns = now.since_ns(sent.put_at);
+        self.note(delay_ns, matches!(status, Status::Accepted | Status::Settled));
         self.finish(sent.tracker, sent.octets, status);
     }
 
-    fn note(&mut self, put_at: Instant, good: bool) {
+    fn note(&mut self, delay_ns: i64, good: bool) {
         if self.outcomes.len() == OUTCOMES_MAX {
             self.outcomes.pop_front();
         }
-        let delay_ns = self.clock.now().since_ns(put_at);
         self.outcomes.push_back(Outcome { delay_ns, good });
     }
 

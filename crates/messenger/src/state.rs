@@ -2,8 +2,8 @@
 
 use crate::accounts::Accounts;
 use crate::failures::{Failures, Fate};
-use crate::incoming::{Place, Received};
-use crate::options::{Builder, Sampling};
+use crate::incoming::{Origin, Place, Received};
+use crate::options::Builder;
 use crate::outgoing::Stored;
 use crate::reconnect::Attempts;
 use crate::tracker::{Counts, Number, Status, Tracker};
@@ -27,7 +27,8 @@ pub(crate) const OUTCOMES_MAX: usize = 65_536;
 /// The end of one message, and how long it took.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// From the put to the outcome (or, for settled ones, to the hand-over to the connection).
+    /// From the put to the outcome; for settled ones how long they waited to be handed to the
+    /// connection, 0 for those that did not.
     pub delay_ns: i64,
     /// Whether it was accepted, or sent settled.
     pub good: bool,
@@ -117,6 +118,8 @@ pub(crate) struct Subscription {
     pub(crate) demand: u32,
     /// Deliveries that have no outcome, oldest first, with their numbers.
     pub(crate) unsettled: VecDeque<(Serial, u64)>,
+    /// Of the messages that came last.
+    pub(crate) origin: Option<Arc<Origin>>,
     pub(crate) fate: Fate,
 }
 
@@ -250,11 +253,6 @@ impl State {
     /// Messages in the store that no connection has taken.
     pub(crate) fn unsent(&self) -> usize {
         self.stored.0.saturating_sub(self.in_flight.len())
-    }
-
-    /// The octets of our node record, if we stamp what comes in.
-    pub(crate) fn stamping_node(&self) -> Option<Arc<[u8]>> {
-        (self.options.sampling != Sampling::Off).then(|| self.node.clone())
     }
 
     /// From here on nothing new is begun, and no more messages are asked for.
