@@ -50,7 +50,8 @@ struct Arguments {
     /// Print one JSON object; nanoseconds are strings
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print one table of comma-separated values, in nanoseconds
+    /// Print one table of comma-separated values, in nanoseconds; a name that begins like a formula
+    /// gets an apostrophe
     #[arg(long)]
     csv: bool,
     /// Write one page for a browser: pictures, causes, figures; no script, nothing from the network

@@ -90,9 +90,13 @@ fn digits(ns: Option<Ns>) -> String {
     ns.map_or(String::new(), |Ns(ns)| ns.to_string())
 }
 
-/// As it is, but for control characters: a peer's name may hold commands to a terminal.
+/// As it is, but for control characters: a peer's name may hold commands to a terminal. And where a
+/// spreadsheet would take it for a formula, it begins with an apostrophe.
 fn quoted(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
+    let mut plain = String::with_capacity(text.len() + 1);
+    if text.starts_with(['=', '+', '-', '@']) {
+        plain.push('\'');
+    }
     for c in text.chars() {
         if c.is_control() { plain.extend(c.escape_debug()) } else { plain.push(c) }
     }
@@ -108,5 +112,10 @@ mod tests {
         assert_eq!(quoted("broker"), "broker");
         assert_eq!(quoted("a, \"b\"\n"), "\"a, \"\"b\"\"\\n\"");
         assert_eq!(quoted("\u{1b}[2J\\"), "\\u{1b}[2J\\");
+        for formula in ["=1+1", "+1", "-1", "@SUM(A1)"] {
+            assert_eq!(quoted(formula), format!("'{formula}"));
+        }
+        assert_eq!(quoted("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(quoted("\t=1"), "\\t=1");
     }
 }
