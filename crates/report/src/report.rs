@@ -143,7 +143,10 @@ impl Report {
             Record::Connection(connection) => self.add_account(connection),
             // The clock stands in the timelines too.
             Record::Side(_) => {}
-            Record::SideSummary(summary) => self.counts.kernel_dropped += summary.dropped,
+            Record::SideSummary(summary) => {
+                let dropped = &mut self.counts.kernel_dropped;
+                *dropped = dropped.saturating_add(summary.dropped);
+            }
             Record::Other => self.counts.unknown += 1,
         }
         Ok(())

@@ -225,3 +225,12 @@ fn no_form_hands_commands_of_a_name_to_the_terminal() {
         assert!(!text.contains(|c| is_command(c) && c != '\n'), "{text:?}");
     }
 }
+
+#[test]
+fn counts_of_the_input_that_go_beyond_all_numbers_stop_at_the_greatest() {
+    let summary =
+        r#"{"hopline":"side_summary","schema":1,"node":"b","records":"0","dropped":"MAX"}"#;
+    let summary = summary.replace("MAX", &u64::MAX.to_string()) + "\n";
+    let told = told((summary.clone() + &summary).as_bytes());
+    assert_eq!(told.count("kernel_dropped"), u64::MAX);
+}
