@@ -23,20 +23,19 @@ pub(super) fn causes(report: &Report, page: &mut String) -> fmt::Result {
     if rows.is_empty() {
         return writeln!(page, "<p>No message was late.</p>");
     }
-    head(
-        page,
-        &["cause", "messages", "of late", "of all", "mean", "max", "late is over", "where"],
-    )?;
+    // In one column, so that a phone shows both beside the first figures.
+    head(page, &["cause, where", "messages", "of late", "of all", "mean", "max", "late is over"])?;
     for row in &rows {
         let share = |share: Option<i64>| {
             share.map_or(String::new(), |share| format!("{} %", Percent(share)))
         };
         let (of_late, of_all) = (share(row.share_of_late()), share(row.share_of_messages()));
-        write!(page, "<tr><td>{}</td><td>{}</td>", row.cause.name(), row.count)?;
-        write!(page, "<td>{of_late}</td><td>{of_all}</td>")?;
-        write!(page, "<td>{}</td><td>{}</td>", short(row.mean_ns()), short(row.max_ns))?;
         let leg = report.leg_name(row.leg);
-        writeln!(page, "<td>{}</td><td>{}</td></tr>", Short(row.limit_ns), Escaped(&leg))?;
+        let (cause, leg) = (row.cause.name(), Escaped(&leg));
+        write!(page, "<tr><td>{cause}<br><span class=\"dim\">{leg}</span></td>")?;
+        write!(page, "<td>{}</td><td>{of_late}</td><td>{of_all}</td>", row.count)?;
+        write!(page, "<td>{}</td><td>{}</td>", short(row.mean_ns()), short(row.max_ns))?;
+        writeln!(page, "<td>{}</td></tr>", Short(row.limit_ns))?;
     }
     writeln!(page, "</table></div><dl>")?;
     let causes: BTreeSet<_> = rows.iter().map(|row| row.cause).collect();
@@ -78,12 +77,25 @@ pub(super) fn legs(report: &Report, page: &mut String) -> fmt::Result {
 /// Who recorded, over which sockets, on which clocks; then what was counted.
 pub(super) fn settings(report: &Report, page: &mut String) -> fmt::Result {
     writeln!(page, "<ul>")?;
-    report.sources().iter().try_for_each(|line| writeln!(page, "<li>{}</li>", Escaped(line)))?;
+    report.sources().iter().try_for_each(|text| source(page, text))?;
     writeln!(page, "</ul>")?;
     let counts = report.counts().named();
     let counted = counts.iter().filter(|(_, count)| *count > 0);
     let counted = counted.map(|(name, count)| format!("{} {count}", name.replace('_', " ")));
     writeln!(page, "<p class=\"dim\">{}</p>", counted.collect::<Vec<_>>().join(", "))
+}
+
+/// A line, and below it those that belong to it.
+fn source(page: &mut String, text: &str) -> fmt::Result {
+    let mut lines = text.lines();
+    write!(page, "<li>{}", Escaped(lines.next().unwrap_or_default()))?;
+    let below: Vec<_> = lines.map(|line| Escaped(line.trim_start())).collect();
+    if !below.is_empty() {
+        write!(page, "<ul>")?;
+        below.iter().try_for_each(|line| write!(page, "<li>{line}</li>"))?;
+        write!(page, "</ul>")?;
+    }
+    writeln!(page, "</li>")
 }
 
 fn head(page: &mut String, columns: &[&str]) -> fmt::Result {
