@@ -358,9 +358,9 @@ impl Broker {
     }
 
     /// Takes a connection out once it is finished.
-    pub(crate) fn remove_if_finished(&mut self, id: ConnId) -> Option<Io> {
+    pub(crate) fn remove_if_finished(&mut self, id: ConnId) -> Option<Box<Io>> {
         self.conns.get(id).filter(|conn| conn.io.is_finished())?;
-        self.conns.remove(id).map(|conn| conn.io)
+        self.conns.remove(id).map(|conn| Box::new(conn.io))
     }
 
     /// Closes all connections because the broker stops.

@@ -9,6 +9,7 @@ use crate::users::Users;
 use crate::{ConnId, Error};
 use hopline_driver::engine::wire::{Fields, Symbol, Value};
 use hopline_driver::engine::{self, Connection};
+use hopline_driver::timeline::Instant;
 use hopline_driver::{Clock, Io, KernelTimestamps, Listener, ServerTls, SideRecords, Socket};
 use hopline_driver::{Transport, Waiter, clock_domain, listen};
 use std::cell::{Cell, RefCell};
@@ -162,6 +163,20 @@ impl Shared {
         }
     }
 
+    /// Takes in a connection whose handshake below AMQP is done. Not within a task, which would be
+    /// as large as what passes through it, for as long as the connection lives.
+    fn add(
+        &self,
+        (socket, transport): (Arc<Socket>, Transport),
+        stamps: KernelTimestamps,
+        since: Instant,
+    ) -> (ConnId, Rc<Notify>) {
+        let engine = Connection::server(self.engine.clone(), self.authenticator.clone(), since);
+        let mut io = Io::new(engine, socket, transport);
+        io.use_kernel_timestamps(stamps, self.side.as_ref());
+        self.broker.borrow_mut().add(io)
+    }
+
     /// The forwards whose local nodes could be made.
     fn forwards(&self) -> Vec<Rc<Forward>> {
         let mut broker = self.broker.borrow_mut();
@@ -237,17 +252,14 @@ async fn serve(shared: Rc<Shared>, accepted: Accepted) {
     let Accepted { socket, peer, mut transport, place: _place, stamps } = accepted;
     let since = Clock.now();
     let patience = shared.engine.handshake_timeout;
-    match tokio::time::timeout(patience, transport.handshake(&socket)).await {
+    let handshake = Box::pin(transport.handshake(&socket));
+    match tokio::time::timeout(patience, handshake).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => return tracing::info!(%peer, %error, "TLS handshake failed"),
         Err(_) => return tracing::info!(%peer, "TLS handshake took too long"),
     }
-    let authenticator = shared.authenticator.clone();
-    let engine = Connection::server(shared.engine.clone(), authenticator, since);
     let socket = Arc::new(socket);
-    let mut io = Io::new(engine, socket.clone(), transport);
-    io.use_kernel_timestamps(stamps, shared.side.as_ref());
-    let (id, wake) = shared.broker.borrow_mut().add(io);
+    let (id, wake) = shared.add((socket.clone(), transport), stamps, since);
     drive(&shared, (id, &wake), &socket, &peer).await;
 }
 
@@ -286,7 +298,7 @@ pub(crate) async fn drive(
                 tracing::debug!(%peer, account, "connection over");
             }
             shared.ending.update(|connections| connections + 1);
-            io.close().await;
+            Box::pin(end(io)).await;
             return shared.ending.update(|connections| connections - 1);
         }
         // Readiness that is there already suspends nobody: without this a peer that sends
@@ -297,6 +309,10 @@ pub(crate) async fn drive(
             tokio::task::consume_budget().await;
         }
     }
+}
+
+async fn end(io: Box<Io>) {
+    io.close().await;
 }
 
 async fn sweep(shared: Rc<Shared>) {

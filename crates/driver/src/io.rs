@@ -416,7 +416,7 @@ impl Io {
 
 async fn hear_out(socket: &TcpStream) {
     let mut heard = 0;
-    let mut scratch = [0; 4096];
+    let mut scratch = vec![0; 4096];
     while heard < LINGER_OCTETS && socket.readable().await.is_ok() {
         match socket.try_read(&mut scratch) {
             Ok(0) => return,

@@ -60,7 +60,7 @@ impl State {
 
     /// Whether nothing waits for the sender's links.
     fn is_idle(&self, id: SenderId) -> bool {
-        self.senders.get(id).is_some_and(|sender| sender.queue.is_empty())
+        self.senders.get(id).is_none_or(|sender| sender.queue.is_empty())
     }
 
     /// The message with another `to`, if it is to have one.
@@ -135,8 +135,12 @@ impl State {
 
     /// Sends what a sender's links can send.
     pub(crate) fn pump(&mut self, id: SenderId) {
-        while self.senders.get(id).is_some_and(|sender| !sender.queue.is_empty()) {
-            let sent = self.free_link(id).map(|(peer, link)| self.send_first(id, peer, link));
+        if self.is_idle(id) {
+            return;
+        }
+        let now = self.clock.now();
+        while !self.is_idle(id) {
+            let sent = self.free_link(id).map(|free| self.send_first(id, free, now));
             if let Err(wait) = sent {
                 let first = self.senders.get_mut(id).and_then(|sender| sender.queue.front_mut());
                 if let Some(first) = first.filter(|first| first.wait == Wait::None) {
@@ -170,7 +174,12 @@ impl State {
         Err(wait)
     }
 
-    fn send_first(&mut self, id: SenderId, peer_id: PeerId, link: LinkId) -> Option<()> {
+    fn send_first(
+        &mut self,
+        id: SenderId,
+        (peer_id, link): (PeerId, LinkId),
+        now: Instant,
+    ) -> Option<()> {
         let mut stored = self.senders.get_mut(id)?.queue.pop_front()?;
         let octets = stored.octets();
         let token = self.in_flight.vacant_key() as u64;
@@ -181,7 +190,6 @@ impl State {
         let engine = peer.io.as_mut()?.engine_mut();
         let sent = engine.send(link, outgoing, |out| stored.write_head(out, &stamping));
         peer.wake();
-        let now = self.clock.now();
         self.went(id, (peer_id, link), &stored.terms, octets, (sent.err(), now));
         Some(())
     }
