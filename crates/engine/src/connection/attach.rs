@@ -139,7 +139,7 @@ impl Connection {
 
     fn add_link(&mut self, link: Link) -> LinkId {
         let (key, session) = ((link.name.clone(), link.role), link.session);
-        let id = self.links.insert(link);
+        let id = self.links.insert(Box::new(link));
         self.names.insert(key, id);
         if let Some(session) = self.sessions.get_mut(session) {
             session.links.insert(id);

@@ -96,8 +96,9 @@ pub struct Connection {
     whole: Option<Delivery>,
     /// Deliveries of a disposition that are still to be told.
     told: Option<Told>,
-    pub(crate) sessions: SlotMap<SessionId, Session>,
-    pub(crate) links: SlotMap<LinkId, Link>,
+    /// Boxed, as links are: most connections have one, and a map makes room for four.
+    pub(crate) sessions: SlotMap<SessionId, Box<Session>>,
+    pub(crate) links: SlotMap<LinkId, Box<Link>>,
     by_local_channel: Vec<Option<SessionId>>,
     by_remote_channel: Vec<Option<SessionId>>,
     names: HashMap<(String, Role), LinkId>,

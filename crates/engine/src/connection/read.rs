@@ -232,7 +232,7 @@ impl Connection {
         if channel > self.config.channel_max.min(self.peer.channel_max) {
             return None;
         }
-        let id = self.sessions.insert(Session::new(channel, &self.config));
+        let id = self.sessions.insert(Box::new(Session::new(channel, &self.config)));
         if table.len() == free {
             table.push(None);
         }
