@@ -53,11 +53,22 @@ fn the_page_shows_all_that_was_asked_for_and_needs_nothing_from_outside() {
 }
 
 /// The account of a connection, as programs write it at its end.
-const ACCOUNT: &str = r#"{"hopline":"connection","schema":1,"node":"broker","local":"10.0.0.1:5672","peer":"10.0.0.2:38718","nodelay":true,"io":{"reads":"363","octets_read":"9804","writes":"553","octets_written":"251673","short_writes":"0"},"frames":{"transfers_in":"0","transfers_out":"600","flows_in":"10","flows_out":"0","dispositions_in":"361","dispositions_out":"0"},"held":{"nagle":"0","cork":"0","receive_window":"0","congestion":"0","unknown":"0"},"waited":{"no_credit_ns":"2242616","no_window_ns":"0"},"tcp":{"segments_out":563,"segments_in":461,"data_segments_out":556,"data_segments_in":367,"retransmits":3,"rtt_us":609,"min_rtt_us":4,"busy_us":"516000","window_limited_us":"0","send_buffer_limited_us":"0","unsent_octets":0}}"#;
+const ACCOUNT: &str = r#"{"hopline":"connection","schema":1,"node":"broker",
+"local":"10.0.0.1:5672","peer":"10.0.0.2:38718",
+"nodelay":true,
+"io":{"reads":"363","octets_read":"9804","writes":"553","octets_written":"251673",
+"short_writes":"0"},
+"frames":{"transfers_in":"0","transfers_out":"600","flows_in":"10","flows_out":"0",
+"dispositions_in":"361","dispositions_out":"0"},
+"held":{"nagle":"0","cork":"0","receive_window":"0","congestion":"0","unknown":"0"},
+"waited":{"no_credit_ns":"2242616","no_window_ns":"0"},
+"tcp":{"segments_out":563,"segments_in":461,"data_segments_out":556,"data_segments_in":367,
+"retransmits":3,"rtt_us":609,"min_rtt_us":4,
+"busy_us":"516000","window_limited_us":"0","send_buffer_limited_us":"0","unsent_octets":0}}"#;
 
 #[test]
 fn the_account_of_a_connection_is_a_line_with_others_below() {
-    let page = page(&(lines() + ACCOUNT + "\n"));
+    let page = page(&(lines() + &ACCOUNT.replace('\n', "") + "\n"));
     let (_, settings) = page.split_once("Settings in force").unwrap();
     let below = "<li>broker: connection 10.0.0.1:5672 to 10.0.0.2:38718, nodelay on<ul><li>";
     assert!(settings.contains(below), "{settings}");
