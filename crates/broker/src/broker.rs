@@ -303,12 +303,25 @@ impl Broker {
                     queue.is_listed = false;
                 }
                 self.dispatch(queue);
-            } else if let Some(id) = self.dirty.pop() {
+            } else if let Some(id) = self.next_dirty() {
                 self.flush(id);
             } else {
                 return;
             }
         }
+    }
+
+    /// The connection whose turn it is comes last: an outcome can wait for the time of a write, the
+    /// message that it is for can't.
+    fn next_dirty(&mut self) -> Option<ConnId> {
+        let id = self.dirty.pop()?;
+        if self.turn_of == Some(id)
+            && let Some(other) = self.dirty.pop()
+        {
+            self.dirty.push(id);
+            return Some(other);
+        }
+        Some(id)
     }
 
     fn flush(&mut self, id: ConnId) {
