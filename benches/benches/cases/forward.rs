@@ -50,7 +50,7 @@ impl Forward {
         let mut sim = Sim::new(config, Instant::from_nanos(1_000_000));
         let mut attach = |role, name| {
             let (peer, pipe) = sim.connect(usize::MAX);
-            pipe.push(&opening(role, name));
+            pipe.push(&opening(role, name, settling));
             sim.turn(peer);
             pipe.take(usize::MAX);
             (peer, pipe)
@@ -113,7 +113,7 @@ impl Forward {
 }
 
 /// All that a peer says before the first message.
-fn opening(role: Role, name: &str) -> Vec<u8> {
+fn opening(role: Role, name: &str, settling: Settling) -> Vec<u8> {
     let mut out = AMQP.to_vec();
     let open = Open {
         container_id: name.into(),
@@ -143,7 +143,10 @@ fn opening(role: Role, name: &str) -> Vec<u8> {
         name: name.into(),
         handle: 0,
         role,
-        snd_settle_mode: definitions::SenderSettleMode::Mixed,
+        snd_settle_mode: match settling {
+            Settling::Settled => definitions::SenderSettleMode::Settled,
+            Settling::Range | Settling::OneByOne => definitions::SenderSettleMode::Unsettled,
+        },
         rcv_settle_mode: definitions::ReceiverSettleMode::First,
         source: Some(Box::new(Source::at("q"))),
         target: Some(Box::new(TargetKind::Target(Target::at("q")))),
