@@ -1,4 +1,4 @@
-//! What a process, and the machine, have spent so far.
+//! What a process, and the machine, have spent so far, and what a process holds.
 
 use crate::Error;
 use rustix::param::clock_ticks_per_second;
@@ -29,6 +29,11 @@ pub(crate) struct MachineCpu {
 }
 
 impl ProcessCpu {
+    /// In user mode and in the kernel, s.
+    pub(crate) fn all_s(&self) -> f64 {
+        self.user_s + self.system_s
+    }
+
     /// Asks `/proc`.
     pub(crate) fn of(id: u32) -> Result<Self, Error> {
         let folder = PathBuf::from(format!("/proc/{id}"));
@@ -40,6 +45,11 @@ impl ProcessCpu {
         let switches = status.flatten().map(|text| switches(&text)).sum();
         Ok(Self { user_s, system_s, switches })
     }
+}
+
+/// Memory of a process that is resident, KiB.
+pub(crate) fn resident_kib(id: u32) -> Result<u64, Error> {
+    Ok(resident(&read(&PathBuf::from(format!("/proc/{id}/status")))?))
 }
 
 impl MachineCpu {
@@ -104,6 +114,13 @@ fn switches(status: &str) -> u64 {
     counts.sum()
 }
 
+/// `VmRSS` of proc(5).
+fn resident(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
 fn machine(stat: &str) -> MachineCpu {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
     let mut fields = line.unwrap_or_default().split_ascii_whitespace().map(seconds);
@@ -125,6 +142,7 @@ mod tests {
         assert_eq!(times("garbage"), (0.0, 0.0));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(switches(status), 10);
+        assert_eq!(resident("VmPeak:\t  99 kB\nVmRSS:\t   14808 kB\n"), 14_808);
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// These settings of the broker's file.
+    pub(crate) fn with(broker: Table) -> Self {
+        Self { broker, ..Self::default() }
+    }
+
     /// The file of a broker of that name: these settings, and a free port of loopback.
     pub(crate) fn broker_file(&self, name: &str) -> String {
         let mut file = self.broker.clone();

@@ -111,6 +111,7 @@ fn what_cannot_be_is_refused_with_the_cure() {
         (&["pairs", "--a", "listener.address=x"], "listener.address can't be set here"),
         (&["hops", "--brokers", "17"], "--brokers: from 1 to 16"),
         (&["bench", "--scenarios", "warp"], "write one of 1k-settled"),
+        (&["bench", "--growth", "1"], "--growth"),
         (&["bench", "--peer", "x=http://y"], "the URL's scheme is neither amqp nor amqps"),
         (&["buffers", "--receive-buffers", "7"], "a buffer: from 1024"),
     ] {
@@ -208,7 +209,37 @@ fn bench_compares_with_a_relay_and_with_any_broker() {
         cells.iter().find(wanted).expect("it was measured")["runs"][0]["rate"].as_f64()
     };
     assert!(flat("relay") > flat("hopline"), "{document}");
-    assert!(finished.stdout.contains("against the raw relay: 1k-accepted"), "{}", finished.stdout);
+    let goals = document["summary"]["goals"].as_array().expect("goals");
+    let wanted = |it: &&Value| it["goal"] == "flat-settled: msg/s / relay";
+    let against_relay = goals.iter().find(wanted).expect("both were measured");
+    assert!(against_relay["median"].as_f64() < Some(1.0), "{against_relay}");
+    let is_met = against_relay["median"].as_f64() >= Some(0.5);
+    assert_eq!(against_relay["is_met"], is_met, "{against_relay}");
+    let said = format!("of {} goals are met", goals.len());
+    assert!(finished.stdout.contains(&said), "{}", finished.stdout);
+}
+
+#[test]
+fn bench_shows_what_much_of_a_kind_costs() {
+    let scenarios = "messengers,few-links,many-links,many-queues,backlog,idle";
+    let short = ["--rounds", "1", "--length", "300ms", "--growth", "20"];
+    let (document, _) = experiment(&[&["bench"], &short[..], &["--scenarios", scenarios]].concat());
+    let cells = document["rounds"].as_array().expect("cells");
+    assert_eq!(cells.len(), 6);
+    for cell in cells.iter().filter(|cell| cell["scenario"] != "idle") {
+        let run = &cell["runs"][0];
+        assert_eq!(run["lost"], 0.0, "{cell}");
+        assert!(run["rate"].as_f64().expect("a figure") > 100.0, "{cell}");
+    }
+    let goals = document["summary"]["goals"].as_array().expect("goals");
+    let median = |goal: &str| {
+        let found = goals.iter().find(|it| it["goal"] == goal).expect("it was measured");
+        found["median"].as_f64().expect("a figure")
+    };
+    // What a hundred pages more or less are for twenty.
+    assert!((0.0..1_000.0).contains(&median("idle: KiB a connection")), "{document}");
+    assert!(median("many-queues: ms to start") > 0.0, "{document}");
+    assert!(median("many-links: cpu us/msg / few-links") > 0.0, "{document}");
 }
 
 /// The namespaces of a process of `hopline-lab`.

@@ -15,6 +15,10 @@ pub(crate) struct Bench {
     /// How long a run is measured.
     #[arg(long, value_name = "T", default_value = "2s", value_parser = humantime::parse_duration)]
     length: Duration,
+    /// Queues, links, idle connections where there are to be many; a backlog is 100 times as many
+    /// messages.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    growth: usize,
     /// An AMQP 1.0 broker to compare with, and its process id if its CPU time is to be read, too;
     /// repeatable. It has to make queues on demand.
     #[arg(long, value_name = "NAME=amqp://HOST:PORT[,PID]")]
@@ -28,6 +32,7 @@ impl Bench {
             rounds: self.rounds,
             scenarios: all.to_vec(),
             length_ms: u64::try_from(self.length.as_millis()).unwrap_or(u64::MAX),
+            growth: self.growth,
             peers: self.peer.clone(),
         }
     }

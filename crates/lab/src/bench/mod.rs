@@ -1,22 +1,29 @@
 //! Hopline's broker against a raw TCP relay, and against any AMQP 1.0 broker whose address is
 //! given.
 
+mod goals;
+mod idle;
 mod scenario;
 mod show;
 mod target;
 
-pub use scenario::Scenario;
+pub use scenario::{Growth, Of, Scenario};
 pub use target::Peer;
 
 use crate::cpu::ProcessCpu;
 use crate::load::Loaded;
 use crate::{Error, Lab, Outcome};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use target::{Running, Target};
 
 /// Rounds at most.
 pub const ROUNDS_MAX: u32 = 1_000;
+
+/// Queues, links or idle connections at least and at most: less is not many, and a broker has
+/// no more nodes.
+pub const GROWTH: RangeInclusive<usize> = 10..=90_000;
 
 /// Peers at most.
 pub const PEERS_MAX: usize = 16;
@@ -30,6 +37,8 @@ pub struct Settings {
     pub scenarios: Vec<Scenario>,
     /// How long a run is measured, in ms.
     pub length_ms: u64,
+    /// Queues, links or idle connections where there are to be many, and a hundredth of a backlog.
+    pub growth: usize,
     /// Brokers of others.
     pub peers: Vec<Peer>,
 }
@@ -42,6 +51,7 @@ impl Settings {
                 false => Err(Error::Setting { setting, why: format!("from {least} to {max}") }),
             };
         within("--rounds", self.rounds.into(), 1, ROUNDS_MAX.into())?;
+        within("--growth", self.growth as u64, *GROWTH.start() as u64, *GROWTH.end() as u64)?;
         within("--peer", self.peers.len() as u64, 0, PEERS_MAX as u64)?;
         within("--length in ms", self.length_ms, 100, 600_000)
     }
@@ -58,10 +68,29 @@ impl Settings {
 
 /// One run.
 #[derive(Clone, Debug)]
-struct Run {
+enum Run {
+    Load(Box<UnderLoad>),
+    Idle(Idle),
+}
+
+/// A target under a load.
+#[derive(Clone, Debug)]
+struct UnderLoad {
     loaded: Loaded,
     /// Of the target's process, where it is known.
     cpu: Option<ProcessCpu>,
+    /// From the start of a broker until it listened.
+    started_in: Option<Duration>,
+}
+
+/// Connections that did nothing.
+#[derive(Copy, Clone, Debug)]
+struct Idle {
+    connections: usize,
+    /// What the broker held for all of them.
+    resident_kib: u64,
+    spent: ProcessCpu,
+    seconds: f64,
 }
 
 /// The runs of one scenario over one target, one for each round.
@@ -80,10 +109,14 @@ pub async fn run(settings: &Settings, lab: &Lab) -> Result<Outcome, Error> {
     settings.check()?;
     let targets = Target::all(&settings.peers);
     let cell = |scenario, target: &Target| Cell { scenario, target: target.clone(), runs: vec![] };
-    let scenarios = settings.scenarios.iter();
-    let mut cells: Vec<Cell> = scenarios
-        .flat_map(|scenario| targets.iter().map(move |target| cell(*scenario, target)))
-        .collect();
+    let mut cells = Vec::new();
+    for scenario in &settings.scenarios {
+        let targets = targets.iter().filter(|target| scenario.is_measured_of(target));
+        cells.extend(targets.map(|target| cell(*scenario, target)));
+    }
+    if settings.scenarios.iter().any(|scenario| scenario.growth == Some(Growth::Idle)) {
+        idle::raise_file_limit(settings.growth)?;
+    }
     let made = make(settings, lab, &mut cells).await;
     lab.done();
     match made {
@@ -113,8 +146,24 @@ async fn one(
     scenario: Scenario,
     target: &Target,
 ) -> Result<Run, Error> {
-    let running = Running::start(target, &lab.programs).await?;
-    let load = scenario.load(running.urls(), target.is_raw(), settings.measured());
+    let file = scenario.broker_settings(settings.growth);
+    let running = Running::start(target, &lab.programs, file).await?;
+    let run = match scenario.growth {
+        Some(Growth::Idle) => idle::run(&running, settings.growth, settings.measured()).await?,
+        _ => under_load(settings, scenario, target, &running).await?,
+    };
+    running.end().await?;
+    Ok(run)
+}
+
+async fn under_load(
+    settings: &Settings,
+    scenario: Scenario,
+    target: &Target,
+    running: &Running,
+) -> Result<Run, Error> {
+    let (urls, over) = (running.urls(), target.over());
+    let load = scenario.load(urls, over, settings.growth, settings.measured());
     let mut spent = Vec::new();
     let loaded = load.run(|| {
         // Of a process of another user, say, it is not known.
@@ -122,10 +171,9 @@ async fn one(
         Ok(())
     });
     let loaded = loaded.await?;
-    running.end().await?;
     let cpu = match spent.as_slice() {
         [Some(from), Some(to)] => Some(*to - *from),
         _ => None,
     };
-    Ok(Run { loaded, cpu })
+    Ok(Run::Load(Box::new(UnderLoad { loaded, cpu, started_in: running.started_in() })))
 }

@@ -1,12 +1,14 @@
-//! What is measured: the relay, Hopline's broker, brokers of others.
+//! What is measured: the relay, Hopline's broker, brokers of others, messengers on their own.
 
 use crate::broker::Broker;
+use crate::load::Over;
 use crate::process::Process;
 use crate::{Error, Programs, Variant};
 use hopline_messenger::driver::Url;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 use tokio::process::Command;
 
 /// A broker of others: `NAME=amqp://[USER[:PASSWORD]@]HOST[:PORT]`, and `,PID` if its CPU time is
@@ -55,17 +57,28 @@ pub(super) enum Target {
     Relay,
     Hopline,
     Peer(Peer),
+    /// Two messengers, without a broker.
+    Messengers,
 }
 
 impl Target {
     /// The relay first: ratios are against it.
     pub(super) fn all(peers: &[Peer]) -> Vec<Self> {
         let peers = peers.iter().cloned().map(Self::Peer);
-        [Self::Relay, Self::Hopline].into_iter().chain(peers).collect()
+        [Self::Relay, Self::Hopline].into_iter().chain(peers).chain([Self::Messengers]).collect()
     }
 
-    pub(super) fn is_raw(&self) -> bool {
-        *self == Self::Relay
+    pub(super) fn is_peer(&self) -> bool {
+        matches!(self, Self::Peer(_))
+    }
+
+    /// What it is to publishers and subscribers.
+    pub(super) fn over(&self) -> Over {
+        match self {
+            Self::Relay => Over::RawTcp,
+            Self::Hopline | Self::Peer(_) => Over::Broker,
+            Self::Messengers => Over::Nothing,
+        }
     }
 }
 
@@ -75,6 +88,7 @@ impl fmt::Display for Target {
             Self::Relay => f.write_str("relay"),
             Self::Hopline => f.write_str("hopline"),
             Self::Peer(peer) => f.write_str(&peer.name),
+            Self::Messengers => f.write_str("messengers"),
         }
     }
 }
@@ -84,10 +98,16 @@ pub(super) enum Running {
     Relay(Process, [String; 2]),
     Hopline(Broker),
     Peer(Peer),
+    Messengers,
 }
 
 impl Running {
-    pub(super) async fn start(target: &Target, programs: &Programs) -> Result<Self, Error> {
+    /// Starts it; a broker with these settings, beside the defaults.
+    pub(super) async fn start(
+        target: &Target,
+        programs: &Programs,
+        settings: toml::Table,
+    ) -> Result<Self, Error> {
         match target {
             Target::Relay => {
                 let program = std::env::current_exe().map_err(Error::file("this program"))?;
@@ -102,10 +122,11 @@ impl Running {
                 Ok(Self::Relay(process, urls))
             }
             Target::Hopline => {
-                let file = Variant::default().broker_file("broker");
+                let file = Variant::with(settings).broker_file("broker");
                 Ok(Self::Hopline(Broker::start(programs, &file).await?))
             }
             Target::Peer(peer) => Ok(Self::Peer(peer.clone())),
+            Target::Messengers => Ok(Self::Messengers),
         }
     }
 
@@ -115,6 +136,7 @@ impl Running {
             Self::Relay(_, urls) => urls.clone(),
             Self::Hopline(broker) => [broker.url(0), broker.url(0)],
             Self::Peer(peer) => [peer.url.clone(), peer.url.clone()],
+            Self::Messengers => Default::default(),
         }
     }
 
@@ -124,6 +146,15 @@ impl Running {
             Self::Relay(process, _) => process.id(),
             Self::Hopline(broker) => Some(broker.id()),
             Self::Peer(peer) => peer.id,
+            Self::Messengers => None,
+        }
+    }
+
+    /// From the start of a broker until it listened.
+    pub(super) fn started_in(&self) -> Option<Duration> {
+        match self {
+            Self::Hopline(broker) => Some(broker.started_in()),
+            Self::Relay(..) | Self::Peer(_) | Self::Messengers => None,
         }
     }
 
@@ -132,7 +163,7 @@ impl Running {
             // It holds nothing that would have to be put away.
             Self::Relay(process, _) => drop(process),
             Self::Hopline(broker) => broker.end().await?,
-            Self::Peer(_) => {}
+            Self::Peer(_) | Self::Messengers => {}
         }
         Ok(())
     }

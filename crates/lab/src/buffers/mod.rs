@@ -3,7 +3,7 @@
 mod show;
 
 use crate::broker::Broker;
-use crate::load::{Load, Loaded, Pace, SIZE_MIN};
+use crate::load::{Load, Loaded, Over, Pace, SIZE_MIN};
 use crate::{Error, Lab, Outcome, Sample, Variant};
 use hopline_messenger::SocketOptions;
 use serde::Serialize;
@@ -143,7 +143,9 @@ impl Settings {
             settled: self.settled,
             timelines: false,
             sockets: [socket.clone(), socket.clone()],
-            raw: false,
+            over: Over::Broker,
+            nodes: 1,
+            backlog: 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 mod show;
 
 use crate::broker::Broker;
-use crate::load::{Load, Loaded, Pace, SIZE_MIN};
+use crate::load::{Load, Loaded, Over, Pace, SIZE_MIN};
 use crate::{Error, Lab, Outcome, Sample, Variant};
 use serde::Serialize;
 use std::time::Duration;
@@ -78,7 +78,9 @@ impl Settings {
             settled: self.settled,
             timelines: self.variant.timelines,
             sockets: [self.variant.socket.clone(), self.variant.socket.clone()],
-            raw: false,
+            over: Over::Broker,
+            nodes: 1,
+            backlog: 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A load of publisher and subscriber pairs, from threads of this process: one for all
 //! publishers, one for all subscribers, each pair with two connections of its own.
 
+mod fill;
 mod outlet;
 mod publish;
 mod raw;
@@ -13,7 +14,7 @@ use hopline_messenger::timeline::record::ConnectionRecord;
 use hopline_messenger::{Messenger, Sampling, SocketOptions};
 use hopline_timeline::Instant;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -23,8 +24,14 @@ pub(crate) const PAIRS_MAX: u64 = 1_000;
 /// Octets of a body that hold the instant when its message was due.
 pub(crate) const SIZE_MIN: u64 = 8;
 
-/// How long what is under way at the end may take to arrive.
+/// How long what is under way at the end may take to arrive, without a backlog.
 const REST: Duration = Duration::from_secs(5);
+
+/// How much longer for a message of the backlog.
+const BACKLOG_US: u64 = 20;
+
+/// Where a subscriber listens if nothing is between.
+const ANY_PORT: &str = "amqp://~127.0.0.1:0";
 
 /// The longest delay that is told apart, a minute in nanoseconds.
 const LONGEST_NS: u64 = 60_000_000_000;
@@ -57,8 +64,22 @@ pub(crate) struct Load {
     pub(crate) settled: bool,
     pub(crate) timelines: bool,
     pub(crate) sockets: [SocketOptions; 2],
-    /// Bodies only, over raw TCP.
-    pub(crate) raw: bool,
+    pub(crate) over: Over,
+    /// Nodes of a pair; its messages go to each in turn.
+    pub(crate) nodes: usize,
+    /// Messages of a pair that wait in its nodes all the while, put before it begins.
+    pub(crate) backlog: u64,
+}
+
+/// What is between publishers and subscribers.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(crate) enum Over {
+    /// A broker.
+    Broker,
+    /// Nothing: each subscriber listens, and its publisher connects to it.
+    Nothing,
+    /// A relay of raw TCP: bodies only.
+    RawTcp,
 }
 
 /// What came of a load.
@@ -70,6 +91,8 @@ pub(crate) struct Loaded {
     pub(crate) sent: u64,
     /// Messages that arrived while it was measured.
     pub(crate) arrived: u64,
+    /// The same of each pair.
+    pub(crate) arrived_of: Vec<u64>,
     pub(crate) seconds: f64,
     /// In ns, of all messages that were due while it was measured, from then on; of a load that is
     /// flat out from the put.
@@ -101,6 +124,14 @@ struct Job {
 struct Pair {
     put: AtomicU64,
     received: AtomicU64,
+    /// Where its subscriber listens, if it does.
+    at: OnceLock<String>,
+}
+
+impl Pair {
+    fn received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
 }
 
 impl Job {
@@ -157,6 +188,7 @@ impl Load {
             load: self,
         }));
         let job = &guard.0;
+        fill::run(job).await?;
         let (ready, subscribers) = thread(job.clone(), subscribe::run);
         let mut subscribers = wait(subscribers, ready).await?;
         let (ready, publishers) = thread(job.clone(), publish::run);
@@ -172,18 +204,36 @@ impl Load {
                 ended = &mut publishers => return Err(fault(ended)),
             }
             edge()?;
-            counts.push((job.sum(|pair| &pair.put), job.sum(|pair| &pair.received), Clock.now()));
+            counts.push(Count::of(job));
         }
         job.is_over.store(true, Relaxed);
         let accounts = [result(publishers.await)?, result(subscribers.await)?];
         let [from, to] = counts.as_slice() else { return Err(Error::Load("no counts".into())) };
-        Ok(loaded(job, *from, *to, accounts))
+        Ok(loaded(job, from, to, accounts))
+    }
+
+    /// How long what is under way at the end may take to arrive.
+    fn rest(&self) -> Duration {
+        let backlog = self.backlog.saturating_mul(self.pairs as u64);
+        REST + Duration::from_micros(backlog.saturating_mul(BACKLOG_US))
     }
 }
 
-type Count = (u64, u64, Instant);
+/// How far all pairs are, and when.
+struct Count {
+    put: u64,
+    received: Vec<u64>,
+    at: Instant,
+}
 
-fn loaded(job: &Job, from: Count, to: Count, accounts: [Vec<ConnectionRecord>; 2]) -> Loaded {
+impl Count {
+    fn of(job: &Job) -> Self {
+        let received = job.pairs.iter().map(Pair::received).collect();
+        Self { put: job.sum(|pair| &pair.put), received, at: Clock.now() }
+    }
+}
+
+fn loaded(job: &Job, from: &Count, to: &Count, accounts: [Vec<ConnectionRecord>; 2]) -> Loaded {
     let seconds = job.load.length.as_secs_f64();
     let offered = match job.load.pace {
         Pace::Rate(rate) => (rate * job.load.pairs as f64 * seconds).round() as u64,
@@ -194,11 +244,14 @@ fn loaded(job: &Job, from: Count, to: Count, accounts: [Vec<ConnectionRecord>; 2
         Err(poisoned) => poisoned.into_inner().clone(),
     };
     let put = job.sum(|pair| &pair.put);
+    let arrived = to.received.iter().zip(&from.received).map(|(to, from)| to.saturating_sub(*from));
+    let arrived_of: Vec<u64> = arrived.collect();
     Loaded {
         offered,
-        sent: to.0.saturating_sub(from.0),
-        arrived: to.1.saturating_sub(from.1),
-        seconds: to.2.saturating_duration_since(from.2).as_secs_f64(),
+        sent: to.put.saturating_sub(from.put),
+        arrived: arrived_of.iter().sum(),
+        arrived_of,
+        seconds: to.at.saturating_duration_since(from.at).as_secs_f64(),
         delays,
         accounts,
         lost: put.saturating_sub(job.sum(|pair| &pair.received)),
@@ -266,10 +319,15 @@ fn messenger(load: &Load, end: usize, number: usize) -> Messenger {
         .build()
 }
 
-/// The address of a pair, for publishers (0) or subscribers (1).
-fn address(load: &Load, end: usize, number: usize) -> String {
+/// The addresses of a pair, for publishers (0) or subscribers (1).
+fn addresses(job: &Job, end: usize, number: usize) -> Vec<String> {
+    let load = &job.load;
+    if load.over == Over::Nothing {
+        let at = job.pairs.get(number).and_then(|pair| pair.at.get());
+        return vec![at.map_or_else(|| ANY_PORT.into(), |at| format!("{at}/{}", load.node))];
+    }
     let url = load.urls.get(end).map_or("", String::as_str);
-    format!("{url}/{}.{}", load.node, number + 1)
+    (1..=load.nodes).map(|node| format!("{url}/{}.{}.{node}", load.node, number + 1)).collect()
 }
 
 /// A connection for bodies only.

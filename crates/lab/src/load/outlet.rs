@@ -1,6 +1,6 @@
 //! Where a publisher's messages go: a messenger, or a raw socket.
 
-use super::{Job, address, load_error, messenger, raw_socket};
+use super::{Job, Over, addresses, load_error, messenger, raw_socket};
 use crate::Error;
 use hopline_messenger::driver::Socket;
 use hopline_messenger::timeline::record::ConnectionRecord;
@@ -14,7 +14,7 @@ const RAW_MAX: usize = 64 << 10;
 
 #[derive(Clone)]
 pub(super) enum Outlet {
-    Messenger { messenger: Messenger, address: String },
+    Messenger { messenger: Messenger, addresses: Arc<[String]> },
     Raw { socket: Arc<Socket>, waiting: Arc<Mutex<Vec<u8>>> },
 }
 
@@ -22,24 +22,34 @@ impl Outlet {
     /// Connects the publisher of a pair.
     pub(super) async fn connect(job: &Job, number: usize) -> Result<Self, Error> {
         let load = &job.load;
-        if load.raw {
+        if load.over == Over::RawTcp {
             let socket = Arc::new(raw_socket(load, 0).await?);
             return Ok(Self::Raw { socket, waiting: Arc::default() });
         }
-        let (messenger, address) = (messenger(load, 0, number), address(load, 0, number));
-        messenger.connect(&address).await.map_err(load_error)?;
-        Ok(Self::Messenger { messenger, address })
+        let (messenger, addresses) = (messenger(load, 0, number), addresses(job, 0, number));
+        for address in &addresses {
+            messenger.connect(address).await.map_err(load_error)?;
+        }
+        Ok(Self::Messenger { messenger, addresses: addresses.into() })
     }
 
-    /// Puts one message; `false`: there is no room.
-    pub(super) fn put(&self, body: &[u8], due: Instant, settled: bool) -> Result<bool, Error> {
+    /// Puts the message of that number; `false`: there is no room.
+    pub(super) fn put(
+        &self,
+        body: &[u8],
+        number: u64,
+        due: Instant,
+        settled: bool,
+    ) -> Result<bool, Error> {
         let stamp = |body: &mut [u8]| {
             if let Some(head) = body.first_chunk_mut() {
                 *head = due.as_nanos().to_be_bytes();
             }
         };
         match self {
-            Self::Messenger { messenger, address } => {
+            Self::Messenger { messenger, addresses } => {
+                let turn = number % addresses.len().max(1) as u64;
+                let address = addresses.get(turn as usize).map_or("", String::as_str);
                 let mut body = body.to_vec();
                 stamp(&mut body);
                 let how = PutOptions { due: None, created: None, settled };

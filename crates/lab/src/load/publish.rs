@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-/// Messages that a publisher may be ahead of its subscriber, so that what is measured is what gets
-/// through.
+/// Messages that a publisher may be ahead of its subscriber, beside the backlog, so that what is
+/// measured is what gets through.
 const AHEAD_MAX: u64 = 10_000;
 
 /// Until the first message is due, all connected.
@@ -52,7 +52,8 @@ struct Publisher {
 impl Publisher {
     /// Puts one message; `false`: there is no room.
     fn put(&self, pair: &Pair, due: Instant, settled: bool) -> Result<bool, Error> {
-        let is_put = self.outlet.put(&self.body, due, settled)?;
+        let number = pair.put.load(Relaxed);
+        let is_put = self.outlet.put(&self.body, number, due, settled)?;
         pair.put.fetch_add(u64::from(is_put), Relaxed);
         Ok(is_put)
     }
@@ -70,7 +71,7 @@ async fn on_schedule(job: &Job, publishers: &[Publisher], rate: f64) -> Result<(
     while !job.is_over.load(Relaxed) {
         let mut next = Clock.now().saturating_add(Duration::from_millis(10));
         for (publisher, pair) in publishers.iter().zip(&job.pairs) {
-            let before = pair.put.load(Relaxed);
+            let before = pair.put.load(Relaxed).saturating_sub(job.load.backlog);
             let mut made = before;
             while due(publisher.number, made) <= Clock.now() {
                 if !publisher.put(pair, due(publisher.number, made), job.load.settled)? {
@@ -106,8 +107,9 @@ async fn flat_out(job: &Arc<Job>, publishers: &[Publisher], batch: u32) -> Resul
 async fn push(job: Arc<Job>, publisher: Publisher, batch: u32) -> Result<(), Error> {
     let Some(pair) = job.pairs.get(publisher.number) else { return Ok(()) };
     let room = job.load.window / 2;
+    let ahead = job.load.backlog + AHEAD_MAX;
     while !job.is_over.load(Relaxed) {
-        if pair.put.load(Relaxed).saturating_sub(pair.received.load(Relaxed)) > AHEAD_MAX {
+        if pair.put.load(Relaxed).saturating_sub(pair.received()) > ahead {
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         }

@@ -1,6 +1,6 @@
 //! The subscribers' thread.
 
-use super::{Accounts, Job, REST, address, load_error, messenger, raw, raw_socket, stop};
+use super::{Accounts, Job, Over, addresses, load_error, messenger, raw, raw_socket, stop};
 use crate::Error;
 use hopline_messenger::driver::Clock;
 use hopline_messenger::{Messenger, Received};
@@ -18,13 +18,19 @@ pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
     let load = &job.load;
     let mut tasks = JoinSet::new();
     let mut messengers = Vec::new();
-    for number in 0..load.pairs {
-        if load.raw {
+    for (number, pair) in job.pairs.iter().enumerate() {
+        if load.over == Over::RawTcp {
             tasks.spawn(raw::take(job.clone(), raw_socket(load, 1).await?, number));
             continue;
         }
         let messenger = messenger(load, 1, number);
-        messenger.subscribe(&address(load, 1, number)).await.map_err(load_error)?;
+        for address in addresses(&job, 1, number) {
+            let at = messenger.subscribe(&address).await.map_err(load_error)?;
+            if load.over == Over::Nothing {
+                // Set once: there is one address then.
+                let _ = pair.at.set(at);
+            }
+        }
         tasks.spawn(take(job.clone(), messenger.clone(), number));
         messengers.push(messenger);
     }
@@ -47,7 +53,7 @@ fn is_done(job: &Job, end: &mut Option<Instant>) -> bool {
     if !job.is_over.load(Relaxed) {
         return false;
     }
-    let end = *end.get_or_insert_with(|| Clock.now().saturating_add(REST));
+    let end = *end.get_or_insert_with(|| Clock.now().saturating_add(job.load.rest()));
     let has_all =
         job.is_all_put.load(Relaxed) && job.sum(|pair| &pair.received) >= job.sum(|pair| &pair.put);
     job.is_dropped.load(Relaxed) || Clock.now() >= end || has_all

@@ -5,7 +5,7 @@ mod show;
 
 use crate::broker::Broker;
 use crate::cpu::{MachineCpu, ProcessCpu};
-use crate::load::{Load, Loaded, PAIRS_MAX, Pace, SIZE_MIN};
+use crate::load::{Load, Loaded, Over, PAIRS_MAX, Pace, SIZE_MIN};
 use crate::{Error, Lab, Outcome, Variant};
 use serde::Serialize;
 use std::time::Duration;
@@ -73,7 +73,9 @@ impl Settings {
             settled: self.settled,
             timelines: variant.timelines,
             sockets: [variant.socket.clone(), variant.socket.clone()],
-            raw: false,
+            over: Over::Broker,
+            nodes: 1,
+            backlog: 0,
         }
     }
 }
