@@ -126,10 +126,7 @@ impl Connection {
             if let Some(followed) = followed {
                 self.outbox.end(followed);
             }
-            session.windows.sent();
-            if session.windows.remote_incoming_window == 0 {
-                session.gate.shut(now);
-            }
+            session.transfer_sent(now);
             self.frames_seen.transfers_out += 1;
         } else {
             let transfer = transfer(link, delivery_id, &delivery);
@@ -175,23 +172,21 @@ impl Connection {
             let bare_at = (pending.sent + from_head).saturating_sub(pending.head.len());
             self.outbox.push(pending.bare.slice(bare_at..bare_at + payload - from_head));
             pending.sent += payload;
-            session.windows.sent();
-            if session.windows.remote_incoming_window == 0 {
-                session.gate.shut(now);
-            }
-            self.frames_seen.transfers_out += 1;
             if pending.left() == 0 {
                 if let Some(followed) = pending.followed {
                     self.outbox.end(followed);
                 }
                 session.pending = None;
             }
+            session.transfer_sent(now);
+            self.frames_seen.transfers_out += 1;
         }
     }
 
     /// Gives up what is pending on a link. If some of it has gone it is aborted; if not, its id
     /// goes to the next delivery, for the peer must see no gap.
     pub(crate) fn abort_pending(&mut self, session: SessionId, link: LinkId) {
+        let now = self.latest();
         let Some(session) = self.sessions.get_mut(session) else { return };
         let pending = session.pending.take_if(|pending| pending.link == link);
         let Some(given_up) = give_up(pending, &mut self.outbox) else { return };
@@ -201,7 +196,7 @@ impl Connection {
             let handle = given_up.transfer.handle;
             let aborted = Transfer { aborted: true, ..continuation(handle) };
             aborted.put(self.outbox.tail(), session.local_channel);
-            session.windows.sent();
+            session.transfer_sent(now);
             self.frames_seen.transfers_out += 1;
         }
     }

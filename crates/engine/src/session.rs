@@ -9,6 +9,7 @@ use crate::fault::Fault;
 use crate::link::Half;
 use crate::outgoing::PendingSend;
 use crate::unsettled::Unsettled;
+use hopline_timeline::Instant;
 use hopline_wire::performative::{Begin, Flow, Frame};
 use hopline_wire::{DeliveryTag, Role, Serial, condition};
 use std::collections::BTreeSet;
@@ -156,6 +157,14 @@ impl Session {
             flows: Vec::new(),
             is_dirty: false,
             told: false,
+        }
+    }
+
+    /// A transfer frame goes.
+    pub(crate) fn transfer_sent(&mut self, now: Instant) {
+        self.windows.sent();
+        if self.windows.remote_incoming_window == 0 {
+            self.gate.shut(now);
         }
     }
 

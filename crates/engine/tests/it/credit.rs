@@ -378,3 +378,20 @@ fn how_long_credit_and_window_were_used_up_is_counted() {
     script.send(&grant(0, 7, 100));
     assert_eq!(waited(&script, 9_000), (1_000, 1_000));
 }
+
+#[test]
+fn the_abort_that_uses_the_window_up_counts_as_well() {
+    let config = Config { outbox_high_water: 1, ..config() };
+    let (mut script, link) = Script::attached(config, Role::Receiver, 0);
+    let at = Instant::from_nanos;
+    script.now = at(1_000);
+    script.send(&Flow { incoming_window: 2, ..grant(0, 0, 5) });
+    let body = vec![0; 100_000];
+    script.end.send(link, &body).unwrap();
+    // One frame of it fills the outbox; its abort is the second one.
+    script.end.connection.poll_transmit();
+    assert_eq!(script.end.connection.waited(at(9_000)).no_window_ns, 0);
+    script.end.connection.detach(link, true, None);
+    assert_eq!(transfers(&script.heard()), 2);
+    assert_eq!(script.end.connection.waited(at(1_700)).no_window_ns, 700);
+}
