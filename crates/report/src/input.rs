@@ -18,15 +18,27 @@ pub(crate) const STDIN_NAME: &str = "-";
 
 /// One line, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
+pub(crate) enum Line<T> {
     /// A line that ended with a line feed.
-    Complete(&'a [u8]),
+    Complete(T),
     /// The last octets of the input: no line feed followed.
-    Unterminated(&'a [u8]),
+    Unterminated(T),
     /// Longer than [`MAX_LINE_OCTETS`]; skipped.
     TooLong,
     /// The compressed stream ended in its middle; what was left of a line is lost.
     CutOff,
+}
+
+impl<T> Line<T> {
+    /// The line with another text.
+    pub(crate) fn map<'a, U>(&'a self, of: impl FnOnce(&'a T) -> U) -> Line<U> {
+        match self {
+            Line::Complete(text) => Line::Complete(of(text)),
+            Line::Unterminated(text) => Line::Unterminated(of(text)),
+            Line::TooLong => Line::TooLong,
+            Line::CutOff => Line::CutOff,
+        }
+    }
 }
 
 /// Reads lines.
@@ -60,7 +72,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The next line; `None` at the end and after an error.
-    pub(crate) fn next(&mut self) -> Option<io::Result<Line<'_>>> {
+    pub(crate) fn next(&mut self) -> Option<io::Result<Line<&[u8]>>> {
         if self.ended {
             return None;
         }
@@ -94,7 +106,7 @@ impl<'a> Lines<'a> {
         None
     }
 
-    fn fail(&mut self, error: io::Error) -> io::Result<Line<'_>> {
+    fn fail(&mut self, error: io::Error) -> io::Result<Line<&[u8]>> {
         self.ended = true;
         match error.kind() {
             ErrorKind::UnexpectedEof => Ok(Line::CutOff),

@@ -47,7 +47,7 @@ impl Options {
     }
 }
 
-fn is_stdin(path: &Path) -> bool {
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new(STDIN_NAME)
 }
 
@@ -219,13 +219,13 @@ impl<W: Write> Reading<W> {
             number += 1;
             let line =
                 line.map_err(|source| Error::Read { name: name.to_owned(), line: number, source })?;
-            self.take(name, number, line);
+            self.take(name, number, &line);
         }
         Ok(())
     }
 
-    pub(crate) fn take(&mut self, name: &str, number: u64, line: Line<'_>) {
-        match line {
+    pub(crate) fn take(&mut self, name: &str, number: u64, line: &Line<impl AsRef<[u8]>>) {
+        match line.map(AsRef::as_ref) {
             Line::Complete(text) | Line::Unterminated(text) if text.trim_ascii().is_empty() => {}
             Line::Complete(text) => {
                 if let Err(error) = self.add(text) {

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::input::{Line, Lines, STDIN_NAME};
 use crate::live::{Live, View};
 use crate::report::Report;
-use crate::run::{Options, Outcome, Reading};
+use crate::run::{Options, Outcome, Reading, is_stdin};
 
 /// How often it is shown.
 const FRAME: Duration = Duration::from_millis(500);
@@ -31,16 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Came {
     input: usize,
     number: u64,
-    line: OwnedLine,
-}
-
-enum OwnedLine {
-    Complete(Vec<u8>),
-    Unterminated(Vec<u8>),
-    TooLong,
-    CutOff,
-    /// Nothing more can be read.
-    Failed(Error),
+    /// An error: nothing more can be read.
+    line: Result<Line<Vec<u8>>, Error>,
 }
 
 /// Reads as [`run`](crate::run) does, but while records arrive: files are followed as they grow.
@@ -128,7 +120,7 @@ fn start(files: &[PathBuf], is_over: &Arc<AtomicBool>) -> (Vec<String>, Receiver
 
 fn send_lines(input: usize, path: &Path, sender: &SyncSender<Came>, is_over: Arc<AtomicBool>) {
     let opened = |source| Error::Open { path: path.to_owned(), source };
-    let lines = match path == Path::new(STDIN_NAME) {
+    let lines = match is_stdin(path) {
         true => Lines::new(io::stdin()).map_err(opened),
         false => {
             File::open(path).and_then(|file| Lines::new(Growing { file, is_over })).map_err(opened)
@@ -137,23 +129,16 @@ fn send_lines(input: usize, path: &Path, sender: &SyncSender<Came>, is_over: Arc
     let mut lines = match lines {
         Ok(lines) => lines,
         Err(error) => {
-            let line = OwnedLine::Failed(error);
-            return drop(sender.send(Came { input, number: 0, line }));
+            return drop(sender.send(Came { input, number: 0, line: Err(error) }));
         }
     };
     let mut number = 0;
     while let Some(line) = lines.next() {
         number += 1;
-        let line = match line {
-            Ok(Line::Complete(text)) => OwnedLine::Complete(text.to_vec()),
-            Ok(Line::Unterminated(text)) => OwnedLine::Unterminated(text.to_vec()),
-            Ok(Line::TooLong) => OwnedLine::TooLong,
-            Ok(Line::CutOff) => OwnedLine::CutOff,
-            Err(source) => {
-                let name = path.to_string_lossy().into_owned();
-                OwnedLine::Failed(Error::Read { name, line: number, source })
-            }
-        };
+        let line = line.map(|line| line.map(|text| text.to_vec())).map_err(|source| {
+            let name = path.to_string_lossy().into_owned();
+            Error::Read { name, line: number, source }
+        });
         if sender.send(Came { input, number, line }).is_err() {
             return;
         }
@@ -183,11 +168,8 @@ impl Reading<Vec<u8>> {
         let Came { input, number, line } = came;
         let name = names.get(input).map_or("", String::as_str);
         match &line {
-            OwnedLine::Complete(text) => self.take(name, number, Line::Complete(text)),
-            OwnedLine::Unterminated(text) => self.take(name, number, Line::Unterminated(text)),
-            OwnedLine::TooLong => self.take(name, number, Line::TooLong),
-            OwnedLine::CutOff => self.take(name, number, Line::CutOff),
-            OwnedLine::Failed(error) => self.unread(error),
+            Ok(line) => self.take(name, number, line),
+            Err(error) => self.unread(error),
         }
     }
 }
