@@ -5,7 +5,7 @@ use crate::body::Bodies;
 use crate::schedule::Schedule;
 use crate::summary::Summary;
 use bytes::Bytes;
-use hopline_messenger::driver::{Clock, KernelTimestamps, SideFile, SideRecords};
+use hopline_messenger::driver::{Clock, SideFile, SideRecords};
 use hopline_messenger::{Body, Header, Message, Messenger, PutOptions, Sampling, SocketOptions};
 use hopline_messenger::{Symbol, Value};
 use hopline_timeline::Instant;
@@ -54,7 +54,7 @@ impl<'a> Run<'a> {
             return Err("--rate must be above 0".into());
         }
         let side = args.side_records.as_deref().map(|path| side_file(path, args)).transpose()?;
-        if side.is_none() && matches!(args.kernel_timestamps, KernelTimestamps::OneIn(_)) {
+        if side.is_none() && args.kernel_timestamps.is_of_sent() {
             return Err("the kernel's stamps of what is sent need --side-records FILE".into());
         }
         let records = side.as_ref().map(SideFile::records);

@@ -232,17 +232,20 @@ impl Message {
         self.path.clone().and_then(|path| self.payload.get(path))
     }
 
+    fn timeline_octets(&self) -> Option<&[u8]> {
+        self.timeline.clone().and_then(|timeline| self.payload.get(timeline))
+    }
+
     /// It came from another broker, which may be none that stamps.
     pub(crate) fn comes_from(&mut self, container: &str) {
-        let timeline = self.timeline.clone().and_then(|timeline| self.payload.get(timeline));
-        self.via = timeline.map_or(0, |timeline| receive_detail(timeline, container));
+        self.via = self.timeline_octets().map_or(0, |octets| receive_detail(octets, container));
     }
 
     /// It came from this container, whose clock was so far ahead of ours. If it isn't the node that
     /// stamped last, that says nothing.
     pub(crate) fn set_tie(&mut self, container: &str, offset: ClockOffset) {
-        let timeline = self.timeline.clone().and_then(|timeline| self.payload.get(timeline));
-        let is_last = timeline.is_some_and(|timeline| receive_detail(timeline, container) == 0);
+        let timeline = self.timeline_octets();
+        let is_last = timeline.is_some_and(|octets| receive_detail(octets, container) == 0);
         self.tie = is_last.then_some(offset);
     }
 

@@ -12,9 +12,7 @@ impl Appender<'_> {
     /// Appends how far the clock of the node before was ahead of this node's, as this node has
     /// found out by exchanging instants with it. To stand right behind the node's record.
     pub fn tie(&mut self, offset: ClockOffset) {
-        let ClockOffset { ahead_ns, error_bound_ns } = offset;
-        let (ahead, bound) = (ahead_ns.to_be_bytes(), error_bound_ns.to_be_bytes());
-        self.reserved(TIE_TYPE, &[ahead, bound].concat());
+        self.reserved(TIE_TYPE, &content(offset));
     }
 }
 
@@ -32,9 +30,7 @@ impl Timeline {
 
     /// The record of what [`tie`](Self::tie) reads.
     pub(crate) fn tie_record(node: usize, stamps: usize, offset: ClockOffset) -> Reserved {
-        let ClockOffset { ahead_ns, error_bound_ns } = offset;
-        let (ahead, bound) = (ahead_ns.to_be_bytes(), error_bound_ns.to_be_bytes());
-        let content = [ahead, bound].concat();
+        let content = content(offset).to_vec();
         Reserved { nodes_before: node + 1, stamps_before: stamps, kind: TIE_TYPE, content }
     }
 
@@ -64,6 +60,14 @@ impl Timeline {
         let ties = [self.tie(before + 1), a.ahead_by_walls(&b)];
         ties.into_iter().flatten().min_by_key(|offset| offset.error_bound_ns)
     }
+}
+
+fn content(offset: ClockOffset) -> [u8; 16] {
+    let mut content = [0; 16];
+    let (ahead, bound) = content.split_at_mut(8);
+    ahead.copy_from_slice(&offset.ahead_ns.to_be_bytes());
+    bound.copy_from_slice(&offset.error_bound_ns.to_be_bytes());
+    content
 }
 
 impl Delay {

@@ -144,19 +144,30 @@ impl MessageRecord {
     fn ties(&self) -> Vec<Reserved> {
         let ties = self.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.before?)));
         let record = |(n, tie): (usize, TieRecord)| {
-            let TieRecord { ahead_ns, error_bound_ns } = tie;
             let stamps = self.stamps.iter().position(|stamp| stamp.node >= n);
             let stamps = stamps.unwrap_or(self.stamps.len());
-            Timeline::tie_record(n, stamps, ClockOffset { ahead_ns, error_bound_ns })
+            Timeline::tie_record(n, stamps, tie.into())
         };
         ties.map(record).collect()
     }
 }
 
 fn record(node: &Node, tie: Option<ClockOffset>) -> NodeRecord {
-    let before =
-        tie.map(|ClockOffset { ahead_ns, error_bound_ns }| TieRecord { ahead_ns, error_bound_ns });
-    NodeRecord { name: node.name.clone(), clock: node.clock.into(), before }
+    NodeRecord { name: node.name.clone(), clock: node.clock.into(), before: tie.map(Into::into) }
+}
+
+impl From<ClockOffset> for TieRecord {
+    fn from(offset: ClockOffset) -> Self {
+        let ClockOffset { ahead_ns, error_bound_ns } = offset;
+        TieRecord { ahead_ns, error_bound_ns }
+    }
+}
+
+impl From<TieRecord> for ClockOffset {
+    fn from(tie: TieRecord) -> Self {
+        let TieRecord { ahead_ns, error_bound_ns } = tie;
+        ClockOffset { ahead_ns, error_bound_ns }
+    }
 }
 
 impl From<&NodeRecord> for Node {
