@@ -8,7 +8,7 @@ use crate::session::Session;
 use bytes::Bytes;
 use hopline_timeline::Instant;
 use hopline_wire::codec::Reader;
-use hopline_wire::frame::{FrameHeader, FrameType};
+use hopline_wire::frame::{FrameHeader, FrameType, HEADER};
 use hopline_wire::performative::{Begin, Performative, Transfer};
 use hopline_wire::{WireError, condition, limits};
 use std::ops::Range;
@@ -79,7 +79,7 @@ impl Connection {
         while self.reading != Reading::Sasl
             && let Some(size) = self.input.get(end..).and_then(|rest| rest.first_chunk())
             && let size = u32::from_be_bytes(*size) as usize
-            && size > 0
+            && size >= HEADER
             && size <= self.input.len() - end
         {
             end += size;

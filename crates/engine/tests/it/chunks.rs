@@ -114,6 +114,20 @@ fn every_frame_of_a_conversation_may_be_cut_at_every_octet() {
     }
 }
 
+#[test]
+fn a_size_that_no_frame_has_is_found_behind_a_frame_of_the_same_read() {
+    let well = conversation(false, 0, 1, 100);
+    for size in 0..8 {
+        for octets_behind in [7, 200] {
+            let mut all = well[..3].concat();
+            all.extend([&[0, 0, 0, size, 2][..], &[0; 200][..octets_behind]].concat());
+            let whole = come_of([&all[..]]);
+            assert!(whole.0.contains("framing-error"), "{size}: {}", whole.0);
+            assert_eq!(come_of(all.chunks(1)), whole, "{size}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
