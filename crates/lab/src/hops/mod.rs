@@ -14,9 +14,6 @@ pub const ROUNDS_MAX: u32 = 1_000;
 /// Brokers of a chain at most: a message that has passed more is not forwarded.
 pub const BROKERS_MAX: usize = 16;
 
-/// The queue that is forwarded, as the load names that of its first pair.
-const NODE: &str = "hops.1";
-
 /// What to try, and how often.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Settings {
@@ -64,9 +61,9 @@ impl Settings {
         Duration::from_millis(self.length_ms + self.warm_up_ms + 600)
     }
 
-    fn load(&self, urls: [String; 2]) -> Load {
+    fn load(&self) -> Load {
         Load {
-            urls,
+            urls: Default::default(),
             node: "hops".into(),
             pairs: 1,
             pace: Pace::Rate(self.rate),
@@ -131,20 +128,23 @@ async fn make(settings: &Settings, lab: &Lab, all: &mut [Runs]) -> Result<(), Er
 }
 
 async fn one(settings: &Settings, lab: &Lab, brokers: usize) -> Result<Loaded, Error> {
+    let mut load = settings.load();
+    let queue = load.address(0, 0);
     // The last one first, since each has to know where the next one listens.
     let mut chain: Vec<Broker> = Vec::new();
     for number in (1..=brokers).rev() {
         let mut file = settings.variant.broker_file(&format!("broker-{number}"));
         if let Some(next) = chain.last() {
             let url = next.url(0);
-            file += &format!("\n[[forward]]\nfrom = \"{NODE}\"\nto = \"{url}/{NODE}\"\n");
+            file += &format!("\n[[forward]]\nfrom = \"{queue}\"\nto = \"{url}/{queue}\"\n");
         }
         chain.push(Broker::start(&lab.programs, &file).await?);
     }
     let (Some(first), Some(last)) = (chain.last(), chain.first()) else {
         return Err(Error::Load("a chain has a broker at least".into()));
     };
-    let loaded = settings.load([first.url(0), last.url(0)]).run(|| Ok(())).await?;
+    load.urls = [first.url(0), last.url(0)];
+    let loaded = load.run(|| Ok(())).await?;
     for broker in chain.into_iter().rev() {
         broker.end().await?;
     }

@@ -26,8 +26,10 @@ fn p50_us(run: &Loaded) -> f64 {
 }
 
 pub(super) fn outcome(settings: &Settings, all: &[Runs], is_complete: bool) -> Outcome {
+    // Where nothing arrived, there is no delay.
     let each = |runs: &Runs| -> Vec<(f64, f64)> {
-        runs.runs.iter().map(|run| (runs.brokers as f64, p50_us(run))).collect()
+        let arrived = runs.runs.iter().filter(|run| run.arrived > 0);
+        arrived.map(|run| (runs.brokers as f64, p50_us(run))).collect()
     };
     let points: Vec<_> = all.iter().flat_map(each).collect();
     let line = Line::through(&points);
@@ -36,7 +38,7 @@ pub(super) fn outcome(settings: &Settings, all: &[Runs], is_complete: bool) -> O
         json!({ "brokers": runs.brokers, "runs": listed })
     });
     let summary = json!({ "figure": "median delay in us for each further broker", "line": line });
-    let verdict = verdict(line, reached(settings, all));
+    let verdict = verdict(line, faults(settings, all));
     let table = format!(
         "Medians of the rounds; delays at {} messages/s, from when a message was due.\n\n{}",
         settings.rate,
@@ -64,16 +66,27 @@ fn table(all: &[Runs]) -> String {
     table.to_string()
 }
 
-/// The chains that did not carry what was offered.
-fn reached(settings: &Settings, all: &[Runs]) -> Vec<usize> {
+/// What is wrong with chains: messages that were lost, a rate that was not reached.
+fn faults(settings: &Settings, all: &[Runs]) -> String {
     let rate = |runs: &Runs| runs.sample(|run| run.arrived as f64 / run.seconds).median();
-    let short = |runs: &&Runs| rate(runs).is_some_and(|it| it < settings.rate * REACHED);
-    all.iter().filter(short).map(|runs| runs.brokers).collect()
+    let is_short = |runs: &Runs| rate(runs).is_some_and(|it| it < settings.rate * REACHED);
+    let lost = |runs: &Runs| runs.runs.iter().map(|run| run.lost).sum::<u64>();
+    let mut said = String::new();
+    for runs in all {
+        let brokers = runs.brokers;
+        if lost(runs) > 0 {
+            said += &format!("; {} messages were LOST with {brokers} brokers", lost(runs));
+        }
+        if is_short(runs) {
+            said += &format!("; the offered rate was NOT reached with {brokers} brokers");
+        }
+    }
+    said
 }
 
-fn verdict(line: Option<Line>, short: Vec<usize>) -> String {
+fn verdict(line: Option<Line>, faults: String) -> String {
     let Some(Line { slope, interval }) = line else {
-        return "none: no two lengths of chains were measured".to_owned();
+        return format!("none: no two lengths of chains were measured{faults}");
     };
     let sure = match interval {
         Some((least, greatest)) if least > 0.0 => {
@@ -84,11 +97,7 @@ fn verdict(line: Option<Line>, short: Vec<usize>) -> String {
         }
         None => "how sure can't be told from two runs".to_owned(),
     };
-    let missed = match short.is_empty() {
-        true => String::new(),
-        false => format!("; the offered rate was NOT reached with {short:?} brokers"),
-    };
-    format!("each further broker adds {slope:.1} us to the median delay ({sure}){missed}")
+    format!("each further broker adds {slope:.1} us to the median delay ({sure}){faults}")
 }
 
 fn object(run: &Loaded) -> Value {

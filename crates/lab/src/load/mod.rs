@@ -50,7 +50,7 @@ pub(crate) enum Pace {
 pub(crate) struct Load {
     /// `amqp://HOST:PORT` for publishers and for subscribers.
     pub(crate) urls: [String; 2],
-    /// What the nodes of the pairs are called, but for their number.
+    /// What the nodes of the pairs are called, without the numbers of [`Load::address`].
     pub(crate) node: String,
     pub(crate) pairs: usize,
     pub(crate) pace: Pace,
@@ -69,6 +69,13 @@ pub(crate) struct Load {
     pub(crate) nodes: usize,
     /// Messages of a pair that wait in its nodes all the while, put before it begins.
     pub(crate) backlog: u64,
+}
+
+impl Load {
+    /// The address of a node of a pair; both are counted from 0, and named from 1.
+    pub(crate) fn address(&self, pair: usize, node: usize) -> String {
+        format!("{}.{}.{}", self.node, pair + 1, node + 1)
+    }
 }
 
 /// What is between publishers and subscribers.
@@ -327,7 +334,7 @@ fn addresses(job: &Job, end: usize, number: usize) -> Vec<String> {
         return vec![at.map_or_else(|| ANY_PORT.into(), |at| format!("{at}/{}", load.node))];
     }
     let url = load.urls.get(end).map_or("", String::as_str);
-    (1..=load.nodes).map(|node| format!("{url}/{}.{}.{node}", load.node, number + 1)).collect()
+    (0..load.nodes).map(|node| format!("{url}/{}", load.address(number, node))).collect()
 }
 
 /// A connection for bodies only.
