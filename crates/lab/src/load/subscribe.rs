@@ -3,7 +3,7 @@
 use super::{Accounts, Job, Over, addresses, load_error, messenger, raw, raw_socket, stop};
 use crate::Error;
 use hopline_messenger::driver::Clock;
-use hopline_messenger::{Messenger, Received};
+use hopline_messenger::{DeliveryState, Error as Fault, Messenger, Received, Span};
 use hopline_timeline::Instant;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
@@ -13,6 +13,9 @@ use tokio::task::JoinSet;
 
 /// How often the thread looks whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Messages that are taken at once, at most.
+const TAKEN_MAX: usize = 1_024;
 
 pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
     let load = &job.load;
@@ -61,22 +64,27 @@ fn is_done(job: &Job, end: &mut Option<Instant>) -> bool {
 
 async fn take(job: Arc<Job>, messenger: Messenger, number: usize) -> Result<(), Error> {
     let Some(pair) = job.pairs.get(number) else { return Ok(()) };
+    let mut taken = Vec::new();
     loop {
-        let mut received = Some(messenger.next().await.map_err(load_error)?);
+        let count = messenger.next_many(&mut taken, TAKEN_MAX).await.map_err(load_error)?;
         let mut delays = job.delays.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut count = 0;
-        while let Some(message) = received {
-            if let Some(due) = due(&message, job.load.size) {
-                job.note(&mut delays, due);
-            }
-            messenger.accept(&message).map_err(load_error)?;
-            count += 1;
-            received = messenger.get();
+        for due in taken.iter().filter_map(|message| due(message, job.load.size)) {
+            job.note(&mut delays, due);
         }
         drop(delays);
-        pair.received.fetch_add(count, Relaxed);
+        accept(&messenger, &taken, job.load.nodes == 1).map_err(load_error)?;
+        taken.clear();
+        pair.received.fetch_add(count as u64, Relaxed);
         messenger.flush();
     }
+}
+
+/// Accepts all; over one link in one go.
+fn accept(messenger: &Messenger, taken: &[Received], is_one_link: bool) -> Result<(), Fault> {
+    if let (true, Some(last)) = (is_one_link, taken.last()) {
+        return messenger.settle(last, DeliveryState::Accepted, Span::UpTo);
+    }
+    taken.iter().try_for_each(|message| messenger.accept(message))
 }
 
 /// The body is the last section: its octets are the message's last.
