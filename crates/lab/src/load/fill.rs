@@ -1,6 +1,7 @@
 //! What waits in the nodes before it begins.
 
 use super::Job;
+use super::draft::Draft;
 use super::outlet::Outlet;
 use crate::Error;
 use hopline_timeline::Instant;
@@ -14,12 +15,13 @@ pub(super) async fn run(job: &Job) -> Result<(), Error> {
     if job.load.backlog == 0 {
         return Ok(());
     }
-    let body = vec![b'.'; job.load.size];
+    let mut draft = Draft::new(job.load.size);
+    let message = draft.due(LONG_AGO);
     for (number, pair) in job.pairs.iter().enumerate() {
-        let outlet = Outlet::connect(job, number).await?;
+        let mut outlet = Outlet::connect(job, number).await?;
         let mut put = 0;
         while put < job.load.backlog {
-            if outlet.put(&body, put, LONG_AGO, false)? {
+            if outlet.put(message, put, false)? {
                 put += 1;
             } else {
                 outlet.room(job.load.window / 2).await?;

@@ -1,6 +1,7 @@
 //! A load of publisher and subscriber pairs, from threads of this process: one for all
 //! publishers, one for all subscribers, each pair with two connections of its own.
 
+mod draft;
 mod fill;
 mod outlet;
 mod publish;

@@ -1,5 +1,6 @@
 //! The publishers' thread.
 
+use super::draft::Draft;
 use super::outlet::Outlet;
 use super::{Accounts, Job, Pace, Pair};
 use crate::Error;
@@ -26,13 +27,13 @@ pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
     let mut publishers = Vec::new();
     for number in 0..load.pairs {
         let outlet = Outlet::connect(&job, number).await?;
-        publishers.push(Publisher { number, outlet, body: vec![b'.'; load.size] });
+        publishers.push(Publisher { number, outlet, draft: Draft::new(load.size) });
     }
     job.start_ns.store(Clock.now().saturating_add(LEAD).as_nanos(), Relaxed);
     let _ = ready.send(());
     match load.pace {
-        Pace::Rate(rate) => on_schedule(&job, &publishers, rate).await?,
-        Pace::FlatOut(batch) => flat_out(&job, &publishers, batch).await?,
+        Pace::Rate(rate) => on_schedule(&job, &mut publishers, rate).await?,
+        Pace::FlatOut(batch) => publishers = flat_out(&job, publishers, batch).await?,
     }
     job.is_all_put.store(true, Relaxed);
     let mut accounts = Vec::new();
@@ -42,25 +43,24 @@ pub(super) async fn run(job: Arc<Job>, ready: oneshot::Sender<()>) -> Accounts {
     Ok(accounts)
 }
 
-#[derive(Clone)]
 struct Publisher {
     number: usize,
     outlet: Outlet,
-    body: Vec<u8>,
+    draft: Draft,
 }
 
 impl Publisher {
     /// Puts one message; `false`: there is no room.
-    fn put(&self, pair: &Pair, due: Instant, settled: bool) -> Result<bool, Error> {
+    fn put(&mut self, pair: &Pair, due: Instant, settled: bool) -> Result<bool, Error> {
         let number = pair.put.load(Relaxed);
-        let is_put = self.outlet.put(&self.body, number, due, settled)?;
+        let is_put = self.outlet.put(self.draft.due(due), number, settled)?;
         pair.put.fetch_add(u64::from(is_put), Relaxed);
         Ok(is_put)
     }
 }
 
 /// Each pair on a schedule of its own, all evenly apart.
-async fn on_schedule(job: &Job, publishers: &[Publisher], rate: f64) -> Result<(), Error> {
+async fn on_schedule(job: &Job, publishers: &mut [Publisher], rate: f64) -> Result<(), Error> {
     let timer = Timer::new().map_err(Error::file("a timer"))?;
     let start = job.start();
     let apart = 1.0 / publishers.len() as f64;
@@ -70,7 +70,7 @@ async fn on_schedule(job: &Job, publishers: &[Publisher], rate: f64) -> Result<(
     };
     while !job.is_over.load(Relaxed) {
         let mut next = Clock.now().saturating_add(Duration::from_millis(10));
-        for (publisher, pair) in publishers.iter().zip(&job.pairs) {
+        for (publisher, pair) in publishers.iter_mut().zip(&job.pairs) {
             let before = pair.put.load(Relaxed).saturating_sub(job.load.backlog);
             let mut made = before;
             while due(publisher.number, made) <= Clock.now() {
@@ -93,19 +93,26 @@ async fn on_schedule(job: &Job, publishers: &[Publisher], rate: f64) -> Result<(
     Ok(())
 }
 
-async fn flat_out(job: &Arc<Job>, publishers: &[Publisher], batch: u32) -> Result<(), Error> {
+/// Until the run is over; gives the publishers back.
+async fn flat_out(
+    job: &Arc<Job>,
+    publishers: Vec<Publisher>,
+    batch: u32,
+) -> Result<Vec<Publisher>, Error> {
     let mut tasks = JoinSet::new();
     for publisher in publishers {
-        tasks.spawn(push(job.clone(), publisher.clone(), batch));
+        tasks.spawn(push(job.clone(), publisher, batch));
     }
+    let mut publishers = Vec::new();
     while let Some(ended) = tasks.join_next().await {
-        ended.unwrap_or_else(|error| Err(Error::Load(error.to_string())))?;
+        let ended = ended.unwrap_or_else(|error| Err(Error::Load(error.to_string())));
+        publishers.push(ended?);
     }
-    Ok(())
+    Ok(publishers)
 }
 
-async fn push(job: Arc<Job>, publisher: Publisher, batch: u32) -> Result<(), Error> {
-    let Some(pair) = job.pairs.get(publisher.number) else { return Ok(()) };
+async fn push(job: Arc<Job>, mut publisher: Publisher, batch: u32) -> Result<Publisher, Error> {
+    let Some(pair) = job.pairs.get(publisher.number) else { return Ok(publisher) };
     let room = job.load.window / 2;
     let ahead = job.load.backlog + AHEAD_MAX;
     while !job.is_over.load(Relaxed) {
@@ -126,5 +133,5 @@ async fn push(job: Arc<Job>, publisher: Publisher, batch: u32) -> Result<(), Err
             false => tokio::task::yield_now().await,
         }
     }
-    Ok(())
+    Ok(publisher)
 }
