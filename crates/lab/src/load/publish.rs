@@ -72,21 +72,19 @@ async fn on_schedule(job: &Job, publishers: &mut [Publisher], rate: f64) -> Resu
         let mut next = Clock.now().saturating_add(Duration::from_millis(10));
         for (publisher, pair) in publishers.iter_mut().zip(&job.pairs) {
             let before = pair.put.load(Relaxed).saturating_sub(job.load.backlog);
-            let mut made = before;
-            while due(publisher.number, made) <= Clock.now() {
-                if !publisher.put(pair, due(publisher.number, made), job.load.settled)? {
-                    next = next.min(Clock.now().saturating_add(RETRY));
-                    break;
-                }
-                made += 1;
+            let (mut made, mut is_full) = (before, false);
+            while !is_full && due(publisher.number, made) <= Clock.now() {
+                is_full = !publisher.put(pair, due(publisher.number, made), job.load.settled)?;
+                made += u64::from(!is_full);
             }
             if made > before {
                 publisher.outlet.flush()?;
             }
-            let wanted = due(publisher.number, made);
-            if wanted > Clock.now() {
-                next = next.min(wanted);
-            }
+            // What has become due since is no reason to sleep.
+            next = next.min(match is_full {
+                true => Clock.now().saturating_add(RETRY),
+                false => due(publisher.number, made),
+            });
         }
         timer.until(next).await.map_err(Error::file("a timer"))?;
     }
