@@ -87,7 +87,7 @@ impl Broker {
             self.forget_link(conn_id, link, true);
             return Ok(());
         }
-        self.grant(id, true);
+        self.grant(id);
         Ok(())
     }
 

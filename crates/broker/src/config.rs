@@ -128,7 +128,7 @@ pub struct NodeConfig {
     pub group_queues: Vec<String>,
     /// Messages that a queue holds, those in delivery included. 1,000,000 by default.
     pub max_messages: usize,
-    /// Octets that a queue holds. 1 GiB by default.
+    /// Octets that a queue holds. 128 MiB by default.
     pub max_octets: usize,
     /// Queues and topics in all. 100,000 by default.
     pub max_nodes: usize,
@@ -192,7 +192,7 @@ impl Default for Limits {
         Self {
             connections: 10_000,
             connections_per_address: 5_000,
-            max_frame_size: 65_536,
+            max_frame_size: 131_072,
             channel_max: 255,
             handle_max: 1023,
             max_message_size: 128 << 20,
@@ -217,7 +217,7 @@ impl Default for NodeConfig {
             priority_queues: Vec::new(),
             group_queues: Vec::new(),
             max_messages: 1_000_000,
-            max_octets: 1 << 30,
+            max_octets: 128 << 20,
             max_nodes: 100_000,
             dead_letter: None,
             max_delivery_count: None,

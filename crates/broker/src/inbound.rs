@@ -65,7 +65,7 @@ impl Broker {
             let txn_id = work.txn_id.clone();
             self.end_run();
             self.on_post((conn, id), &mut delivery, &txn_id, now);
-            return self.grant(id, false);
+            return self.grant(id);
         }
         self.go_on(conn, id);
         match self.take_in(id, &mut delivery, now) {
@@ -95,7 +95,7 @@ impl Broker {
     /// A publisher has used credit for nothing: it gets more of it all the same.
     pub(crate) fn on_credit_used(&mut self, conn: ConnId, link: LinkId) {
         match self.conns.get(conn).and_then(|conn| conn.links.get(link)).copied() {
-            Some(End::Producer(id)) => self.grant(id, false),
+            Some(End::Producer(id)) => self.grant(id),
             Some(End::Coordinator { .. }) => self.grant_control(conn, link),
             _ => {}
         }
@@ -272,13 +272,13 @@ impl Broker {
         self.detach(conn, delivery.link, error);
     }
 
-    /// Tops up a publisher's credit if half of it is used, or (`now`) in any case.
-    pub(crate) fn grant(&mut self, id: ProducerId, now: bool) {
+    /// Tops up a publisher's credit if half of what it may have is used.
+    pub(crate) fn grant(&mut self, id: ProducerId) {
         let Some(producer) = self.producers.get(id) else { return };
         let Some(conn) = self.conns.get_mut(producer.conn) else { return };
         let wanted = self.config.limits.producer_credit;
         let left = conn.io.engine().credit(producer.link);
-        if !now && left > wanted / 2 {
+        if left > wanted / 2 {
             return;
         }
         let mut credit = wanted;
@@ -296,7 +296,7 @@ impl Broker {
             }
             Destination::Anonymous => {}
         }
-        if credit > left {
+        if left < credit && left <= credit / 2 {
             let _ = conn.io.engine_mut().set_credit(producer.link, credit);
             let conn = producer.conn;
             self.mark_dirty(conn);
@@ -312,7 +312,7 @@ impl Broker {
         queue.is_tight = false;
         let topic = queue.topic.clone();
         for producer in Vec::from_iter(queue.producers.iter().copied()) {
-            self.grant(producer, true);
+            self.grant(producer);
         }
         if let Some(topic) = topic {
             self.grant_topic(&topic);
@@ -323,7 +323,7 @@ impl Broker {
     pub(crate) fn grant_topic(&mut self, topic: &str) {
         let Some(topic) = self.topics.get(topic) else { return };
         for producer in Vec::from_iter(topic.producers.iter().copied()) {
-            self.grant(producer, true);
+            self.grant(producer);
         }
     }
 }

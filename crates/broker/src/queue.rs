@@ -14,6 +14,10 @@ use std::rc::Rc;
 /// Where in a message's number its level of priority is: above all numbers of messages.
 const LEVEL_SHIFT: u32 = 56;
 
+/// Messages that a queue gives credit for before it knows how large they are, unless its limits
+/// allow no more: in all, as many octets as it holds.
+const FIRST_CREDIT: usize = 128;
+
 /// Messages wait here, in the order of their numbers.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -45,6 +49,8 @@ pub(crate) struct Queue {
     pub(crate) promised: usize,
     max_messages: usize,
     max_octets: usize,
+    /// Octets of a message, as those were that came last: a mean in which each weighs an eighth.
+    usual_octets: usize,
     /// Consumers that may be able to take a message, the next one first. Here and in the two lists
     /// below may be some that have left.
     pub(crate) ready: VecDeque<ConsumerId>,
@@ -97,6 +103,7 @@ impl Queue {
             promised: 0,
             max_messages,
             max_octets,
+            usual_octets: max_octets / FIRST_CREDIT,
             ready: VecDeque::new(),
             choosers: VecDeque::new(),
             browsers: Vec::new(),
@@ -185,7 +192,7 @@ impl Queue {
     pub(crate) fn push(&mut self, mut message: Box<Message>) {
         message.seq = self.next_seq;
         self.next_seq += 1;
-        self.octets += message.octets();
+        self.count_in(message.octets());
         if let Some(groups) = &self.groups {
             message.lane = groups.lane_of(&message);
         }
@@ -254,8 +261,13 @@ impl Queue {
         if self.has_priorities {
             message.seq |= message.level() << LEVEL_SHIFT;
         }
-        self.octets += message.octets();
+        self.count_in(message.octets());
         self.out += 1;
+    }
+
+    const fn count_in(&mut self, octets: usize) {
+        self.octets += octets;
+        self.usual_octets = self.usual_octets - self.usual_octets / 8 + octets / 8;
     }
 
     /// Takes the first message out for delivery, in a queue without groups.
@@ -332,9 +344,11 @@ impl Queue {
         }
     }
 
-    /// The credit that one producer may have now.
+    /// The credit that one producer may have now: its share of the room, if messages go on to be
+    /// as large as they were.
     pub(crate) fn credit(&self, wanted: u32) -> u32 {
-        let share = self.room() / self.producers.len().max(1);
+        let octets = self.max_octets.saturating_sub(self.octets) / self.usual_octets.max(1);
+        let share = self.room().min(octets) / self.producers.len().max(1);
         let room = if self.room() > 0 { share.max(1) } else { 0 };
         wanted.min(u32::try_from(room).unwrap_or(u32::MAX))
     }

@@ -66,7 +66,7 @@ impl Broker {
     pub(crate) fn end_run(&mut self) {
         self.tell_accepted();
         if let Some(run) = self.run.take() {
-            self.grant(run.producer, false);
+            self.grant(run.producer);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::engine::Connection;
 use crate::held::{self, Held, held_back};
 use crate::line::Line;
+use crate::reading::make_room;
 use crate::sent::{Gate, Sent};
 use crate::spare;
 use crate::stamps::Stamps;
@@ -16,9 +17,6 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::net::TcpStream;
-
-/// Octets that one read may bring.
-const READ_MAX: usize = 64 << 10;
 
 /// Slices of one write (`IOV_MAX` is 1,024; more than these gain nothing).
 const SLICES: usize = 64;
@@ -260,11 +258,13 @@ impl Io {
             return Read::Blocked;
         }
         self.full = false;
+        let ahead = self.engine.frame_ahead();
         let buffer = self.engine.read_buffer();
         spare::lend(buffer);
+        let max = make_room(buffer, ahead);
         let read = match (&mut self.stamps, self.line.plain_socket()) {
-            (Some(stamps), Some(socket)) => stamps.try_read(socket, buffer, READ_MAX),
-            _ => self.line.try_read(buffer, READ_MAX),
+            (Some(stamps), Some(socket)) => stamps.try_read(socket, buffer, max),
+            _ => self.line.try_read(buffer, max),
         };
         match read {
             Ok(0) => {
@@ -277,7 +277,7 @@ impl Io {
                 if let Some(stamps) = &self.stamps {
                     self.engine.handle_arrival(stamps.arrived());
                 }
-                self.full = n >= READ_MAX || is_filled;
+                self.full = n >= max || is_filled;
                 self.counters.reads += 1;
                 self.counters.octets_read += n as u64;
                 Read::Octets

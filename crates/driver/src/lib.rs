@@ -25,6 +25,7 @@ mod kernel;
 mod kernel_timestamps;
 mod line;
 mod options;
+mod reading;
 mod reconnect;
 mod sent;
 mod side;

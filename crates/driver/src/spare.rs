@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use std::cell::Cell;
 
 /// A buffer that has grown beyond this is given back to the system.
-const KEEP_MAX: usize = 256 << 10;
+const KEEP_MAX: usize = 1 << 20;
 
 thread_local! {
     static SPARE: Cell<BytesMut> = Cell::default();

@@ -9,11 +9,11 @@ pub(crate) use none::Stamps;
 mod linux {
     use crate::Clock;
     use crate::kernel::{RECEIVE, receive, set_timestamping};
+    use crate::reading::read_once;
     use crate::wall::Wall;
     use bytes::BytesMut;
     use hopline_timeline::Instant;
     use std::io;
-    use tokio::io::Interest;
     use tokio::net::TcpStream;
 
     /// What the kernel tells of one socket.
@@ -44,11 +44,13 @@ mod linux {
             buf: &mut BytesMut,
             max: usize,
         ) -> io::Result<usize> {
-            if buf.capacity() - buf.len() < max.div_ceil(2) {
-                buf.reserve(max);
-            }
             let drained = std::mem::replace(&mut self.drained, Clock.now());
-            let (n, wall_ns) = socket.try_io(Interest::READABLE, || receive(socket, buf, max))?;
+            let mut wall_ns = None;
+            let n = read_once(socket, buf, max, |buf| {
+                let (n, arrived) = receive(socket, buf, max)?;
+                wall_ns = arrived;
+                Ok(n)
+            })?;
             self.arrived = wall_ns.and_then(|wall_ns| {
                 let offsets = self.wall.refresh();
                 offsets.convert(wall_ns, drained, Clock.now())

@@ -3,6 +3,7 @@ use std::io::{self, IoSlice};
 use bytes::{BufMut, BytesMut};
 use tokio::net::TcpStream;
 
+use crate::reading::read_once;
 #[cfg(feature = "tls")]
 use crate::{ClientTls, Error, ServerTls, TlsSession};
 
@@ -47,10 +48,9 @@ impl Transport {
     /// Appends what has arrived to `buf`, at most `max` octets (which must not be 0), and tells
     /// how many; 0: the peer has ended its side.
     ///
-    /// Grows `buf` to hold `max` more if there is room for less than half of that: what a small
-    /// read leaves free serves the next one, so that whoever keeps slices of small reads does not
-    /// keep a buffer for each. A peer that ends its side of TLS without saying so there
-    /// is an [`UnexpectedEof`](io::ErrorKind::UnexpectedEof): harmless once AMQP is closed.
+    /// As they are, octets come into the room that `buf` has; those of TLS make themselves room.
+    /// A peer that ends its side of TLS without saying so there is an
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof): harmless once AMQP is closed.
     pub fn try_read(
         &mut self,
         socket: &TcpStream,
@@ -59,10 +59,7 @@ impl Transport {
     ) -> io::Result<usize> {
         match self {
             Transport::Plain => {
-                if buf.capacity() - buf.len() < max.div_ceil(2) {
-                    buf.reserve(max);
-                }
-                socket.try_read_buf(&mut buf.limit(max))
+                read_once(socket, buf, max, |buf| socket.try_read_buf(&mut buf.limit(max)))
             }
             #[cfg(feature = "tls")]
             Transport::Tls(session) => session.try_read(socket, buf, max),

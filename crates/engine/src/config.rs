@@ -13,7 +13,7 @@ pub struct Config {
     pub container_id: String,
     /// The host that we want (client).
     pub hostname: Option<String>,
-    /// Octets of the largest frame that we read; at least 512. 65,536 by default.
+    /// Octets of the largest frame that we read; at least 512. 131,072 by default.
     pub max_frame_size: u32,
     /// The highest channel, so one less than the sessions of a connection. 255 by default.
     pub channel_max: u16,
@@ -61,7 +61,7 @@ impl Default for Config {
         Self {
             container_id: "hopline".into(),
             hostname: None,
-            max_frame_size: 65_536,
+            max_frame_size: 131_072,
             channel_max: 255,
             handle_max: 1023,
             incoming_window: 8192,

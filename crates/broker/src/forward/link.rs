@@ -125,7 +125,7 @@ impl Broker {
         if let Some(conn) = self.conns.get_mut(conn_id) {
             conn.links.insert(link, End::Producer(id));
         }
-        self.grant(id, true);
+        self.grant(id);
     }
 
     /// A forward's connection is of no use any more: it is closed, and made again after a pause.

@@ -109,6 +109,8 @@ pub struct Connection {
     /// With a peer whose clock is another one.
     exchange: Option<Box<Exchange>>,
     partial_octets: usize,
+    /// Octets of the last delivery that came in several transfers: the next may have as many.
+    expected_octets: usize,
     user: Option<String>,
     told_closed: bool,
 }
@@ -159,6 +161,7 @@ impl Connection {
             echoes,
             exchange: None,
             partial_octets: 0,
+            expected_octets: 0,
             user: None,
             told_closed: false,
         }
@@ -167,6 +170,13 @@ impl Connection {
     /// Where octets that were read are to be appended; then call [`Connection::handle_read`].
     pub const fn read_buffer(&mut self) -> &mut BytesMut {
         &mut self.input
+    }
+
+    /// Octets of the frame whose first part has been read, so that one read can bring the rest;
+    /// 0 if there is none. Never more than the largest frame that we read.
+    pub fn frame_ahead(&self) -> usize {
+        let size = self.input.first_chunk().map_or(0, |size| u32::from_be_bytes(*size));
+        if size <= self.frame_limit() { size as usize } else { 0 }
     }
 
     /// Whether reading is wanted: not after the end, and not while the peer leaves so much unread

@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    fn frame_limit(&self) -> u32 {
+    pub(super) fn frame_limit(&self) -> u32 {
         match self.reading {
             // Before `open` 512 octets are the rule; a longer SASL response (a token) is let in.
             Reading::Sasl => limits::MIN_MAX_FRAME_SIZE.max(self.config.max_frame_size.min(16_384)),

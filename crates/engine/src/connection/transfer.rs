@@ -15,6 +15,10 @@ use hopline_wire::{DeliveryState, DeliveryTag, Role, Serial, condition};
 /// Transfers of one delivery that carry nothing: more than a sender has a use for.
 const EMPTY_TRANSFERS_MAX: u32 = 1024;
 
+/// Octets that are set aside at most for a delivery of several transfers, if the last one had as
+/// many.
+const EXPECTED_MAX: usize = 4 << 20;
+
 impl Connection {
     pub(super) fn transfer(
         &mut self,
@@ -107,6 +111,9 @@ impl Connection {
             return self.finish(id, partial, payload);
         }
         self.check_partial(id, payload.len())?;
+        if self.partial_octets == 0 {
+            partial.octets.reserve(self.expected_octets.max(payload.len()));
+        }
         partial.octets.extend_from_slice(&payload);
         self.partial_octets += payload.len();
         if let Some(link) = self.links.get_mut(id) {
@@ -154,8 +161,9 @@ impl Connection {
         }
         let Some(mut partial) = link.partial.take() else { return Ok(()) };
         self.partial_octets -= partial.octets.len();
-        let payload = std::mem::take(&mut partial.octets).freeze();
-        self.finish(id, partial, payload)
+        let octets = std::mem::take(&mut partial.octets);
+        self.expected_octets = octets.len().min(EXPECTED_MAX);
+        self.finish(id, partial, without_waste(octets))
     }
 
     fn check_partial(&self, id: LinkId, more: usize) -> Result<(), Fault> {
@@ -280,6 +288,14 @@ impl Connection {
             self.touch(session_id);
         }
         Ok(())
+    }
+}
+
+/// What is set aside in vain is not kept for as long as the message is.
+fn without_waste(octets: BytesMut) -> Bytes {
+    match octets.capacity() > 2 * octets.len() {
+        true => Bytes::copy_from_slice(&octets),
+        false => octets.freeze(),
     }
 }
 
@@ -412,4 +428,20 @@ fn check_modes(id: LinkId, link: &Link, transfer: &Transfer) -> Result<(), Fault
         return Err(Fault::link(id, condition::INVALID_FIELD, text));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_was_set_aside_half_may_be_in_vain_and_no_more() {
+        for (octets, is_copied) in [(1000, false), (500, false), (499, true), (1, true)] {
+            let mut aside = BytesMut::with_capacity(1000);
+            aside.resize(octets, 7);
+            let place = aside.as_ptr();
+            let kept = without_waste(aside);
+            assert_eq!((kept.len(), kept.as_ptr() != place), (octets, is_copied));
+        }
+    }
 }

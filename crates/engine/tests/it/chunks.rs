@@ -115,6 +115,23 @@ fn every_frame_of_a_conversation_may_be_cut_at_every_octet() {
 }
 
 #[test]
+fn the_size_of_a_frame_is_told_once_it_has_begun_to_come() {
+    let mut script = Script::server(config(), Anonymous);
+    let ahead = |script: &Script| script.end.connection.frame_ahead();
+    script.raw(b"AMQP\x00");
+    assert_eq!(ahead(&script), 0, "a header is no frame");
+    script.raw(b"\x01\x00\x00");
+    let frame = put(&open(), 0);
+    for octet in 0..frame.len() {
+        assert_eq!(ahead(&script), if octet < 4 { 0 } else { frame.len() }, "{octet}");
+        script.raw(&frame[octet..=octet]);
+    }
+    assert_eq!(ahead(&script), 0);
+    script.end.connection.read_buffer().extend_from_slice(&u32::MAX.to_be_bytes());
+    assert_eq!(ahead(&script), 0, "we read none as large");
+}
+
+#[test]
 fn a_size_that_no_frame_has_is_found_behind_a_frame_of_the_same_read() {
     let well = conversation(false, 0, 1, 100);
     for size in 0..8 {

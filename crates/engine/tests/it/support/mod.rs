@@ -163,9 +163,10 @@ pub fn options(name: &str, role: Role) -> AttachOptions {
     }
 }
 
-/// A configuration without heartbeats, so that the only octets are those that the test causes.
+/// A configuration without heartbeats, so that the only octets are those that the test causes, and
+/// with frames of 64 KiB at most.
 pub fn config() -> Config {
-    Config { idle_timeout: None, ..Config::default() }
+    Config { idle_timeout: None, max_frame_size: 65_536, ..Config::default() }
 }
 
 /// A client, a server and the pipe between them.
